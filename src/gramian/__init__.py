@@ -1,0 +1,44 @@
+"""Gramian learns positive semidefinite matrices of fixed rank: regressions, distances, kernels, embeddings."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Each name and the module it lives in; loaded when first asked for, so that `import gramian` costs nothing.
+_HOMES = {
+    "Block": "gramian.objective",
+    "PSDRegressor": "gramian.estimators",
+    "Problem": "gramian.objective",
+    "Result": "gramian.solvers",
+    "Term": "gramian.objective",
+    "minimize": "gramian.solvers",
+}
+_MODULES = ("closeness", "features", "geometries", "initialise", "losses", "measurements", "solvers")
+
+__all__ = [
+    "Block",
+    "PSDRegressor",
+    "Problem",
+    "Result",
+    "Term",
+    "minimize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"gramian.{name}")
+    raise AttributeError(f"module 'gramian' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, *_MODULES, "__version__"])
+
+
+if TYPE_CHECKING:
+    from gramian.estimators import PSDRegressor
+    from gramian.objective import Block, Problem, Term
+    from gramian.solvers import Result, minimize

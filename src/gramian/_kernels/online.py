@@ -1,0 +1,279 @@
+"""Online descent, compiled: mini-batches of rank-one measurements v vᵀ, v = x_i or x_i - x_j.
+
+The factor is held transposed, (r, d), so that the long loops run over contiguous memory. `first` and `second` number
+the samples of a measurement; second = -1 says that there is only one. `steps` has one entry a batch; where `adaptive`
+is true they are divided by max(‖G‖², 1), as in the paper's appendix. A step that is not finite is skipped and counted.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from gramian._kernels.compiled import compiled
+
+# After so many updates of rank one a frame is made orthonormal again; rounding grows in between.
+MEND_EVERY = 64
+# As in the geometries: the largest exponent of a step in the core, the longest of a step of the frame.
+LARGEST_EXPONENT = 2.0
+LONGEST = 100.0
+
+
+@compiled
+def read(X: Any, i: Any, j: Any, v: Any) -> None:
+    """v = x_i, or x_i - x_j."""
+    if j < 0:
+        for k in range(v.shape[0]):
+            v[k] = X[i, k]
+    else:
+        for k in range(v.shape[0]):
+            v[k] = X[i, k] - X[j, k]
+
+
+@compiled
+def judged(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
+    """The weighted slope of the squared loss, by sense."""
+    error = prediction - target
+    if sense == 0 or not sense * error >= 0:
+        return weight * error
+    return weight * 0 * error
+
+
+@compiled
+def project_image(F: Any, v: Any, u: Any) -> Any:
+    """u = Fᵀ v for a transposed factor (r, d); returns ‖u‖²."""
+    square = F.dtype.type(0)
+    for k in range(F.shape[0]):
+        total = F.dtype.type(0)
+        for j in range(F.shape[1]):
+            total += F[k, j] * v[j]
+        u[k] = total
+        square += total * total
+    return square
+
+
+@compiled
+def squared_norm(A: Any) -> Any:
+    """‖A‖²."""
+    total = A.dtype.type(0)
+    for k in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            total += A[k, j] * A[k, j]
+    return total
+
+
+@compiled
+def flat_online(
+    X: Any,
+    first: Any,
+    second: Any,
+    target: Any,
+    sense: Any,
+    weight: Any,
+    order: Any,
+    p: Any,
+    steps: Any,
+    adaptive: Any,
+    G: Any,
+) -> Any:
+    """Flat descent, in place on G (r, d): G -= s · 2 M G, M the mean over a batch. Returns the steps skipped."""
+    r, d = G.shape
+    v = np.empty(d, G.dtype)
+    z = np.empty(r, G.dtype)
+    D = np.zeros((r, d), G.dtype)
+    skipped = 0
+    for batch in range(steps.shape[0]):
+        start, stop = batch * p, min((batch + 1) * p, order.shape[0])
+        s = steps[batch]
+        if adaptive:
+            s /= max(squared_norm(G), 1)
+        s = G.dtype.type(2 * s / (stop - start))
+        size = 0.0
+        for e in range(start, stop):
+            row = order[e]
+            read(X, first[row], second[row], v)
+            slope = judged(project_image(G, v, z), target[row], sense[row], weight[row])
+            slope *= s
+            if stop - start == 1:
+                size = 0.0
+                for k in range(r):
+                    size += abs(slope * z[k])
+                if np.isfinite(size):
+                    for k in range(r):
+                        w = slope * z[k]
+                        for j in range(d):
+                            G[k, j] -= w * v[j]
+            else:
+                for k in range(r):
+                    w = slope * z[k]
+                    size += abs(w)
+                    for j in range(d):
+                        D[k, j] += w * v[j]
+        if not np.isfinite(size):
+            skipped += 1
+        if stop - start > 1:
+            for k in range(r):
+                for j in range(d):
+                    if np.isfinite(size):
+                        G[k, j] -= D[k, j]
+                    D[k, j] = 0
+    return skipped
+
+
+@compiled
+def symmetric_power(A: Any, power: Any) -> Any:
+    """A**power for a symmetric positive definite matrix."""
+    w, V = np.linalg.eigh(A)
+    return (V * w**power) @ V.T
+
+
+@compiled
+def mend(U: Any, R: Any) -> None:
+    """U orthonormal again, in place on U (r, d), and R with it, so that W stays as it is."""
+    gram = U @ U.T
+    U[:] = symmetric_power(gram, U.dtype.type(-0.5)) @ U
+    R[:] = symmetric_power(gram, U.dtype.type(0.5)) @ R
+
+
+@compiled
+def polar_one(v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U: Any, R: Any, work: Any) -> Any:
+    """One polar step for one measurement, in place, O(d r + r²): both factors move by a matrix of rank one.
+
+    With u = Uᵀv, z = Rᵀu, w = R z and h = v - U u: ξ = -α h wᵀ, whose polar factor is a rank-one change of U; and
+    exp of a multiple of z zᵀ is a rank-one change of R.
+    """
+    r, d = U.shape
+    u, z, w, h, y = work[0, :r], work[1, :r], work[2, :r], work[3], work[4]
+    project_image(U, v, u)
+    square_z = R.dtype.type(0)
+    for k in range(r):
+        total = R.dtype.type(0)
+        for i in range(r):
+            total += R[i, k] * u[i]
+        z[k] = total
+        square_z += total * total
+    slope = judged(square_z, target, sense, weight)
+    square_w = R.dtype.type(0)
+    for i in range(r):
+        total = R.dtype.type(0)
+        for k in range(r):
+            total += R[i, k] * z[k]
+        w[i] = total
+        square_w += total * total
+    for j in range(d):
+        h[j] = v[j]
+        y[j] = 0
+    for k in range(r):
+        for j in range(d):
+            h[j] -= u[k] * U[k, j]
+            y[j] += w[k] * U[k, j]
+    square_h = U.dtype.type(0)
+    for j in range(d):
+        square_h += h[j] * h[j]
+    if not np.isfinite(slope * square_h * square_w * square_z):
+        return False
+    if slope == 0:
+        return True
+    rate = (1 - lam) * abs(slope) * square_z / LARGEST_EXPONENT
+    rate = max(rate, 2 * lam * abs(slope) * np.sqrt(square_h * square_w) / LONGEST)
+    if rate * s > 1:
+        s = 1 / rate
+    if lam > 0 and square_w > 0:
+        alpha = 2 * lam * s * slope
+        shrink = 1 / np.sqrt(1 + alpha * alpha * square_h * square_w)
+        # (U + ξ)(I + (shrink-1) ŵ ŵᵀ) = U + [(shrink-1) U w / ‖w‖² - α shrink h] wᵀ
+        along_y = U.dtype.type((shrink - 1) / square_w)
+        along_h = U.dtype.type(alpha * shrink)
+        for j in range(d):
+            h[j] = along_y * y[j] - along_h * h[j]
+        for k in range(r):
+            for j in range(d):
+                U[k, j] += w[k] * h[j]
+    if lam < 1 and square_z > 0:
+        grown = R.dtype.type(np.expm1(-0.5 * (1 - lam) * s * slope * square_z) / square_z)
+        for i in range(r):
+            for k in range(r):
+                R[i, k] += grown * w[i] * z[k]
+    return True
+
+
+@compiled
+def polar_step(MU: Any, N: Any, s: Any, lam: Any, U: Any, R: Any) -> Any:
+    """One polar step for the mean of a batch, in place; MU (r, d) transposed, N = UᵀMU (r, r)."""
+    kind = U.dtype.type
+    B = R @ R.T
+    S = R.T @ N @ R
+    w, V = np.linalg.eigh(S)
+    rate = (1 - lam) * np.abs(w).max() / LARGEST_EXPONENT
+    xi = B @ MU
+    xi -= (xi @ U.T) @ U
+    xi -= (xi @ U.T) @ U
+    rate = max(rate, 2 * lam * np.sqrt(np.linalg.eigvalsh(xi @ xi.T)[-1]) / LONGEST)
+    if not np.isfinite(rate):
+        return False
+    if rate * s > 1:
+        s = 1 / rate
+    if lam > 0:
+        U -= kind(2 * lam * s) * xi
+        U[:] = symmetric_power(U @ U.T, kind(-0.5)) @ U
+    if lam < 1:
+        R[:] = ((R @ V) * np.exp(kind(-0.5 * (1 - lam) * s) * w)) @ V.T
+    return True
+
+
+@compiled
+def polar_online(
+    X: Any,
+    first: Any,
+    second: Any,
+    target: Any,
+    sense: Any,
+    weight: Any,
+    order: Any,
+    p: Any,
+    steps: Any,
+    adaptive: Any,
+    lam: Any,
+    U: Any,
+    R: Any,
+) -> Any:
+    """Polar descent, in place on U (r, d) and R (r, r). Returns the steps skipped."""
+    r, d = U.shape
+    v = np.empty(d, U.dtype)
+    u = np.empty(r, U.dtype)
+    z = np.empty(r, U.dtype)
+    MU = np.zeros((r, d), U.dtype)
+    N = np.zeros((r, r), U.dtype)
+    work = np.empty((5, max(d, r)), U.dtype)
+    skipped = 0
+    for batch in range(steps.shape[0]):
+        start, stop = batch * p, min((batch + 1) * p, order.shape[0])
+        s = steps[batch]
+        if adaptive:
+            s /= max(squared_norm(R), 1)
+        if stop - start == 1:
+            row = order[start]
+            read(X, first[row], second[row], v)
+            done = polar_one(v, target[row], sense[row], weight[row], s, lam, U, R, work)
+            if (batch + 1) % MEND_EVERY == 0:
+                mend(U, R)
+        else:
+            MU[:] = 0
+            N[:] = 0
+            size = 0.0
+            for e in range(start, stop):
+                row = order[e]
+                read(X, first[row], second[row], v)
+                project_image(U, v, u)
+                slope = judged(project_image(R.T, u, z), target[row], sense[row], weight[row]) / (stop - start)
+                for k in range(r):
+                    c = slope * u[k]
+                    size += abs(c)
+                    for j in range(d):
+                        MU[k, j] += c * v[j]
+                    for i in range(r):
+                        N[k, i] += c * u[i]
+            done = np.isfinite(size) and polar_step(MU, N, s, lam, U, R)
+        if not done:
+            skipped += 1
+    mend(U, R)
+    return skipped

@@ -1,0 +1,110 @@
+"""Measurements of pairs and triplets of samples: gather rows of the image, scatter weighted differences."""
+
+from typing import Any
+
+import numpy as np
+
+from gramian._kernels.compiled import compiled
+
+
+@compiled
+def pairs_predict(pairs: Any, Z: Any) -> Any:
+    """Squared distances ‖z_i - z_j‖², (m,)."""
+    m, r = pairs.shape[0], Z.shape[1]
+    prediction = np.empty(m, Z.dtype)
+    for e in range(m):
+        i, j = pairs[e, 0], pairs[e, 1]
+        total = Z.dtype.type(0)
+        for k in range(r):
+            z = Z[i, k] - Z[j, k]
+            total += z * z
+        prediction[e] = total
+    return prediction
+
+
+@compiled
+def pairs_along(pairs: Any, Z: Any, T: Any) -> Any:
+    """The coefficients b, c of the squared distances along Z + s T."""
+    m, r = pairs.shape[0], Z.shape[1]
+    b = np.empty(m, Z.dtype)
+    c = np.empty(m, Z.dtype)
+    for e in range(m):
+        i, j = pairs[e, 0], pairs[e, 1]
+        mixed = Z.dtype.type(0)
+        square = Z.dtype.type(0)
+        for k in range(r):
+            t = T[i, k] - T[j, k]
+            mixed += (Z[i, k] - Z[j, k]) * t
+            square += t * t
+        b[e] = mixed + mixed
+        c[e] = square
+    return b, c
+
+
+@compiled
+def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
+    """L Z for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ, which is never formed."""
+    m, r = pairs.shape[0], Z.shape[1]
+    S = np.zeros_like(Z)
+    for e in range(m):
+        i, j, w = pairs[e, 0], pairs[e, 1], weight[e]
+        # Inactive constraints are common, and cost nothing.
+        if w != 0:
+            for k in range(r):
+                z = w * (Z[i, k] - Z[j, k])
+                S[i, k] += z
+                S[j, k] -= z
+    return S
+
+
+@compiled
+def triplets_predict(triplets: Any, Z: Any) -> Any:
+    """‖z_a - z_f‖² - ‖z_a - z_n‖² for triplets (anchor, near, far), (m,)."""
+    m, r = triplets.shape[0], Z.shape[1]
+    prediction = np.empty(m, Z.dtype)
+    for e in range(m):
+        a, n, f = triplets[e, 0], triplets[e, 1], triplets[e, 2]
+        total = Z.dtype.type(0)
+        for k in range(r):
+            far = Z[a, k] - Z[f, k]
+            near = Z[a, k] - Z[n, k]
+            total += far * far - near * near
+        prediction[e] = total
+    return prediction
+
+
+@compiled
+def triplets_along(triplets: Any, Z: Any, T: Any) -> Any:
+    """The coefficients b, c of the differences of squared distances along Z + s T."""
+    m, r = triplets.shape[0], Z.shape[1]
+    b = np.empty(m, Z.dtype)
+    c = np.empty(m, Z.dtype)
+    for e in range(m):
+        a, n, f = triplets[e, 0], triplets[e, 1], triplets[e, 2]
+        mixed = Z.dtype.type(0)
+        square = Z.dtype.type(0)
+        for k in range(r):
+            far = T[a, k] - T[f, k]
+            near = T[a, k] - T[n, k]
+            mixed += (Z[a, k] - Z[f, k]) * far - (Z[a, k] - Z[n, k]) * near
+            square += far * far - near * near
+        b[e] = mixed + mixed
+        c[e] = square
+    return b, c
+
+
+@compiled
+def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
+    """(L_far - L_near) Z for the graph Laplacians of the far and of the near pairs."""
+    m, r = triplets.shape[0], Z.shape[1]
+    S = np.zeros_like(Z)
+    for e in range(m):
+        a, n, f, w = triplets[e, 0], triplets[e, 1], triplets[e, 2], weight[e]
+        if w != 0:
+            for k in range(r):
+                far = w * (Z[a, k] - Z[f, k])
+                near = w * (Z[a, k] - Z[n, k])
+                S[a, k] += far - near
+                S[f, k] -= far
+                S[n, k] += near
+    return S

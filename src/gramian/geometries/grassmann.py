@@ -1,0 +1,84 @@
+"""The Grassmann manifold: subspaces, W = U Uᵀ (the paper's section 4)."""
+
+from __future__ import annotations
+
+from gramian.geometries.frames import RETRACTIONS, Retraction, orthonormal, project
+from gramian.geometries.point import Curve, Geometry, Point
+from gramian.types import Matrix
+
+__all__ = ["Grassmann"]
+
+
+class Subspace(Point):
+    """An orthonormal frame U under the metric tr(ξᵀ ζ)."""
+
+    def __init__(self, U: Matrix, retraction: str) -> None:
+        super().__init__(U)
+        self.retraction = retraction
+
+    def gradient(self, MF: Matrix) -> Matrix:
+        """2 (I - U Uᵀ) M U."""
+        return 2 * project(self.frame, MF)
+
+    def frame_velocity(self, tangent: Matrix) -> Matrix:
+        """The tangent itself."""
+        return tangent
+
+    def transport(self, tangent: Matrix, target: Point) -> Matrix:
+        """The tangent, projected."""
+        return project(target.frame, tangent)
+
+    def curve(self, tangent: Matrix) -> SubspaceCurve:
+        """The retraction of U + s ξ."""
+        return SubspaceCurve(self, tangent)
+
+
+class SubspaceCurve(Curve):
+    """Orthonormal frames U(s)."""
+
+    def __init__(self, start: Subspace, direction: Matrix) -> None:
+        self.start, self.direction = start, direction
+        self.retract: Retraction = RETRACTIONS[start.retraction](start.frame, direction)
+        self.limit = self.retract.limit
+
+    def point(self, s: float) -> Subspace:
+        """The point at s."""
+        return Subspace(self.carry(s, self.start.frame, self.direction), self.start.retraction)
+
+    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+        """The retraction's small matrices, applied."""
+        return F if T is None else self.retract.carry(s, F, T)
+
+
+class Grassmann(Geometry):
+    """Subspaces of dimension r: W = U Uᵀ with UᵀU = I. With the loss `Linear`, online descent is Oja's rule.
+
+    Parameters
+    ----------
+    retraction : {"uf", "qf", "exp"}
+        Polar factor, QR factor with positive diagonal (the paper's), or geodesic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import Grassmann
+    >>> Grassmann().point(np.array([[3.0], [4.0]])).G.ravel()
+    array([0.6, 0.8])
+    """
+
+    def __init__(self, retraction: str = "uf") -> None:
+        check_retraction(retraction)
+        self.retraction = retraction
+
+    def point(self, G: Matrix) -> Subspace:
+        """The span of G."""
+        return Subspace(orthonormal(G)[0], self.retraction)
+
+
+def check_retraction(retraction: str) -> None:
+    """A ValueError for a name that is not in RETRACTIONS."""
+    if retraction not in RETRACTIONS:
+        raise ValueError(f"retraction={retraction!r} is unknown. Choose one of {', '.join(RETRACTIONS)}.")
+
+
+Grassmann.examples = tuple(Grassmann(name) for name in RETRACTIONS)

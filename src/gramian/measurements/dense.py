@@ -1,0 +1,61 @@
+"""Measurements by given matrices X_i, (m, d, d)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gramian.measurements.measurement import Measurement
+from gramian.types import Matrix, Rows, Vector
+
+__all__ = ["Dense"]
+
+
+class Dense(Measurement):
+    """Measurements trace(W X_i) by matrices that are their own data; used with `Identity` features, so Z = G.
+
+    Only the symmetric part of X_i counts. It is not formed: W is symmetric, so predictions need no
+    symmetrisation, and the gradient symmetrises one d x d sum instead of m matrices. One sweep over the
+    matrices a prediction, whatever the rank.
+
+    Parameters
+    ----------
+    matrices : array, shape (m, d, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.measurements import Dense
+    >>> Dense(np.ones((1, 2, 2))).predict(np.array([[1.0], [2.0]]))
+    array([9.])
+    """
+
+    def __init__(self, matrices: Any) -> None:
+        matrices = np.asarray(matrices)
+        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+            raise ValueError(f"matrices has shape {matrices.shape}; expected (m, d, d).")
+        self.d = matrices.shape[1]
+        self.flat = matrices.reshape(len(matrices), -1)
+
+    def __len__(self) -> int:
+        return len(self.flat)
+
+    def predict(self, Z: Matrix) -> Vector:
+        """trace(W X_i)."""
+        return self.flat @ (Z @ Z.T).ravel()
+
+    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+        """trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i)."""
+        mixed = Z @ T.T
+        b, c = np.stack([(mixed + mixed.T).ravel(), (T @ T.T).ravel()]) @ self.flat.T
+        return b, c
+
+    def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
+        """The symmetric part of Σ weight_i X_i, times Z."""
+        total = (weight @ self.flat).reshape(self.d, self.d)
+        return 0.5 * ((total + total.T) @ Z)
+
+    def take(self, rows: Rows) -> tuple[Dense, None]:
+        """Some of the matrices; they touch all coordinates."""
+        return Dense(self.flat[rows].reshape(-1, self.d, self.d)), None

@@ -1,0 +1,55 @@
+"""What every kind of measurement does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from gramian.types import Matrix, Rows, Vector
+
+__all__ = ["Measurement", "checked_indices"]
+
+
+class Measurement(ABC):
+    """m numbers trace(W X_i), seen through the image Z = X G of the samples.
+
+    The matrices X_i are never formed. `predict` and `weigh` are adjoint to each other:
+    `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number m of measurements."""
+
+    @abstractmethod
+    def predict(self, Z: Matrix) -> Vector:
+        """The predictions trace(W X_i), (m,)."""
+
+    @abstractmethod
+    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+        """b and c, (m,) each: the predictions of Z + s T are predict(Z) + b s + c s², exactly."""
+
+    @abstractmethod
+    def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
+        """S of the shape of Z, such that Xᵀ S = (Σ weight_i X_i) G; linear in Z."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> tuple[Measurement, Rows | None]:
+        """Some of the measurements, and the samples they touch (None: all), in the order they are now numbered."""
+
+
+def checked_indices(indices: Any, name: str, columns: int, n_samples: int | None) -> Vector:
+    """Sample numbers as a contiguous (m, columns) array, or a ValueError that names the first bad row."""
+    array = np.asarray(indices)
+    if array.ndim != 2 or array.shape[1] != columns:
+        raise ValueError(f"{name} has shape {array.shape}; expected (m, {columns}), sample numbers in each row.")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {array.dtype}; expected integers, the numbers of samples.")
+    upper = np.inf if n_samples is None else n_samples
+    bad = np.flatnonzero(((array < 0) | (array >= upper)).any(axis=1))
+    if bad.size:
+        row = tuple(int(i) for i in array[bad[0]])
+        raise ValueError(f"{name}[{bad[0]}] = {row} is out of range; samples are numbered 0 to {upper - 1}.")
+    return np.ascontiguousarray(array, dtype=np.intp)

@@ -1,0 +1,32 @@
+"""Solvers: how a point is moved to lower the objective. All share the loop of `minimize`.
+
+To add one, write one file with a `Solver` and one line here.
+"""
+
+from gramian.solvers.conjugate_gradient import ConjugateGradient
+from gramian.solvers.gradient_descent import GradientDescent
+from gramian.solvers.line_search import Armijo, Exact
+from gramian.solvers.loop import Record, Result, Solver, minimize
+from gramian.solvers.online import Online
+from gramian.solvers.trust_region import TrustRegion
+
+__all__ = [
+    "SOLVERS",
+    "Armijo",
+    "ConjugateGradient",
+    "Exact",
+    "GradientDescent",
+    "Online",
+    "Record",
+    "Result",
+    "Solver",
+    "TrustRegion",
+    "minimize",
+]
+
+SOLVERS: dict[str, type[Solver]] = {
+    "gd": GradientDescent,
+    "cg": ConjugateGradient,
+    "trust-region": TrustRegion,
+    "online": Online,
+}

@@ -1,0 +1,71 @@
+"""Nonlinear conjugate gradients in the metric of the geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gramian.geometries import Point
+from gramian.objective import Evaluation
+from gramian.solvers.line_search import Exact, Search
+from gramian.solvers.loop import Solver, Step
+
+__all__ = ["ConjugateGradient"]
+
+
+class Memory(NamedTuple):
+    """The step before: where it started, its gradient and direction, and its size."""
+
+    point: Point
+    gradient: Any
+    direction: Any
+    size: float
+
+
+@dataclass(frozen=True)
+class ConjugateGradient(Solver):
+    """Conjugate directions, by the Hestenes-Stiefel rule bounded by Dai-Yuan's, restarted where they do not descend.
+
+    Two passes over the data an iteration, as for steepest descent, and far fewer iterations.
+
+    Parameters
+    ----------
+    search : callable
+        `Exact()` by default.
+
+    Examples
+    --------
+    >>> from gramian.solvers import ConjugateGradient
+    >>> ConjugateGradient()
+    ConjugateGradient(search=Exact(tol=0.001, max_trials=60))
+    """
+
+    search: Search = field(default_factory=Exact)
+    patience = 2
+
+    def step(self, evaluation: Evaluation, memory: Memory | None) -> Step:
+        """One step; along the gradient where the conjugate direction leads nowhere."""
+        steepest = -evaluation.gradient
+        for direction in (steepest if memory is None else conjugate(evaluation, memory), steepest):
+            line = evaluation.line(direction)
+            size = self.search(line, memory.size if memory else None)
+            if size:
+                remembered = Memory(evaluation.point, evaluation.gradient, direction, size)
+                return Step(line.move(size), size, remembered)
+            if direction is steepest:
+                break
+        return Step(evaluation, 0.0, None)
+
+
+def conjugate(evaluation: Evaluation, memory: Memory) -> Any:
+    """-gradient + β · the last direction, β between 0 and Dai-Yuan's; -gradient where that does not descend."""
+    point, gradient = evaluation.point, evaluation.gradient
+    direction = memory.point.transport(memory.direction, point)
+    change = gradient - memory.point.transport(memory.gradient, point)
+    scale = point.inner(direction, change)
+    if not scale > 0:
+        return -gradient
+    square = evaluation.gradient_norm**2
+    beta = max(0.0, min(point.inner(gradient, change), square) / scale)
+    proposed = beta * direction - gradient
+    return proposed if point.inner(proposed, gradient) < -1e-3 * square else -gradient

@@ -1,0 +1,36 @@
+"""Steepest descent in the metric of the geometry: the paper's batch algorithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gramian.objective import Evaluation
+from gramian.solvers.line_search import Armijo, Search
+from gramian.solvers.loop import Solver, Step
+
+__all__ = ["GradientDescent"]
+
+
+@dataclass(frozen=True)
+class GradientDescent(Solver):
+    """Steps against the gradient.
+
+    Parameters
+    ----------
+    search : callable
+        `Armijo()` (the paper's; its own settings say how literally) or `Exact()`.
+
+    Examples
+    --------
+    >>> from gramian.solvers import Exact, GradientDescent
+    >>> GradientDescent(search=Exact())
+    GradientDescent(search=Exact(tol=0.001, max_trials=60))
+    """
+
+    search: Search = field(default_factory=Armijo)
+
+    def step(self, evaluation: Evaluation, memory: float | None) -> Step:
+        """One step; the memory is the size of the last."""
+        line = evaluation.line(-evaluation.gradient)
+        size = self.search(line, memory)
+        return Step(line.move(size) if size else evaluation, size, size)

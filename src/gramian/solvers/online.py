@@ -1,0 +1,155 @@
+"""Online descent over mini-batches: the paper's online algorithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gramian.geometries import Point
+from gramian.objective import Evaluation, Problem
+from gramian.solvers.loop import Solver, Step
+from gramian.streams import descend
+from gramian.types import Rows, Vector
+
+__all__ = ["Online", "Schedule"]
+
+#: The values that pre-training tries for s and for t₀.
+GRID = tuple(2.0**k for k in range(-3, 4))
+
+
+class Schedule(NamedTuple):
+    """Steps scale · horizon/(horizon + t) after t samples."""
+
+    scale: float
+    horizon: float
+    seen: int = 0
+
+    def steps(self, n: int, batch_size: int) -> Vector:
+        """The steps of the batches of the next n samples."""
+        t = self.seen + np.arange(0, n, batch_size)
+        return self.scale * self.horizon / (self.horizon + t)
+
+    def after(self, n: int) -> Schedule:
+        """The schedule when n more samples are seen."""
+        return self._replace(seen=self.seen + n)
+
+
+class Memory(NamedTuple):
+    """The schedule, and the generator that shuffles."""
+
+    schedule: Schedule
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Online(Solver):
+    """Mini-batch descent with the steps s/μ · n t₀/(n t₀ + t), t the samples seen; every iteration is an epoch.
+
+    μ is the mean norm of a mini-batch's gradient at the start. s and t₀ are found by pre-training where they are not
+    given: on a small subset, each pair of 2^k, k = -3..3, runs one epoch, and the lowest cost wins (where the best s
+    lies on the edge of the grid, the grid grows). A step that is not finite is skipped.
+
+    Parameters
+    ----------
+    batch_size : int
+        p, the measurements in a mini-batch; the last of an epoch may be smaller.
+    step_size : float or None
+        s; None finds it by pre-training.
+    delay : float or None
+        t₀; None finds it by pre-training.
+    adaptive : bool
+        Divides each step by max(‖G‖², 1), as the convergence proof in the paper's appendix asks.
+    shuffle : bool
+        A new order every epoch; else the order given.
+    subset : int
+        Measurements for pre-training and for μ.
+    seed : int or None
+
+    Examples
+    --------
+    >>> from gramian.solvers import Online
+    >>> Online(batch_size=1, step_size=0.5, delay=1.0).adaptive
+    False
+    """
+
+    batch_size: int = 32
+    step_size: float | None = None
+    delay: float | None = None
+    adaptive: bool = False
+    shuffle: bool = True
+    subset: int = 1000
+    seed: int | None = 0
+
+    stops = False
+
+    def __post_init__(self) -> None:
+        if not self.batch_size >= 1:
+            raise ValueError(f"batch_size={self.batch_size} is below 1. Choose a positive number of samples.")
+
+    def start(self, evaluation: Evaluation) -> Memory:
+        """The schedule for a problem, found by pre-training where it is not given."""
+        rng = np.random.default_rng(self.seed)
+        return Memory(self.schedule(evaluation.problem, evaluation.point, rng), rng)
+
+    def step(self, evaluation: Evaluation, memory: Memory) -> Step:
+        """One epoch."""
+        problem = evaluation.problem
+        m = len(problem.sampled.measurement)
+        order = memory.rng.permutation(m) if self.shuffle else np.arange(m)
+        point, schedule = self.stream(problem, evaluation.point, memory.schedule, order)
+        arrived = problem.evaluate(point)
+        return Step(arrived, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
+
+    def stream(self, problem: Problem, point: Point, schedule: Schedule, order: Rows) -> tuple[Point, Schedule]:
+        """The point and the schedule after the measurements of a problem, in an order, were seen once."""
+        steps = schedule.steps(len(order), self.batch_size)
+        point, _ = descend(problem, point, order, self.batch_size, steps, adaptive=self.adaptive)
+        return point, schedule.after(len(order))
+
+    def schedule(self, problem: Problem, point: Point, rng: np.random.Generator) -> Schedule:
+        """Steps for a stream that starts with this problem."""
+        m = len(problem.sampled.measurement)
+        size = min(m, self.subset)
+        subset = problem.take(rng.permutation(m)[:size] if self.shuffle else np.arange(size))
+        mean = mean_gradient_norm(subset, point, self.batch_size)
+        if not mean > 0:
+            return Schedule(0.0, 1.0)
+        step, delay = self.pretrained(subset, point, mean)
+        return Schedule(step / mean, delay * m)
+
+    def pretrained(self, subset: Problem, point: Point, mean: float) -> tuple[float, float]:
+        """s and t₀ of the lowest cost on a subset after one epoch of it."""
+        m = len(subset.sampled.measurement)
+        steps = list(GRID) if self.step_size is None else [self.step_size]
+        delays = GRID if self.delay is None else (self.delay,)
+        if len(steps) == len(delays) == 1:
+            return steps[0], delays[0]
+        plain = replace(self, shuffle=False)
+        costs: dict[tuple[float, float], float] = {}
+
+        def attempt(s: float) -> None:
+            for delay in delays:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    arrived, _ = plain.stream(subset, point, Schedule(s / mean, delay * m), np.arange(m))
+                    cost = subset.evaluate(arrived).value
+                costs[s, delay] = cost if np.isfinite(cost) else np.inf
+
+        for s in steps:
+            attempt(s)
+        for _ in range(20 if self.step_size is None else 0):
+            best = min(costs, key=costs.__getitem__)[0]
+            tried = sorted({s for s, _ in costs})
+            if tried[0] < best < tried[-1]:
+                break
+            attempt(best / 2 if best == tried[0] else 2 * best)
+        return min(costs, key=costs.__getitem__)
+
+
+def mean_gradient_norm(problem: Problem, point: Point, batch_size: int, batches: int = 64) -> float:
+    """The mean norm of the gradients of some mini-batches at a point."""
+    m = len(problem.sampled.measurement)
+    starts = range(0, m, batch_size)[:batches]
+    norms = [problem.take(np.arange(i, min(i + batch_size, m))).evaluate(point).gradient_norm for i in starts]
+    return float(np.mean(norms))
