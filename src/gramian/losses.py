@@ -26,9 +26,7 @@ class Loss(ABC):
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
         """Value, slope and curvature in the prediction, (m,) each."""
 
-    def judge(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def judge(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> tuple[float, Vector, float]:
         """Total value, weighted slopes (m,), and Σ |slope · prediction|, the scale of the value's rounding error."""
         value, slope, _ = self(prediction, target, sense)
         slope = weight * slope
@@ -76,9 +74,7 @@ class Squared(Loss):
         error = active * error
         return error * error / 2, error, active
 
-    def judge(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def judge(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> tuple[float, Vector, float]:
         """Total value, weighted slopes, and the scale of the rounding error, in one compiled sweep."""
         return squared_judge(prediction, target, sense, weight)
 

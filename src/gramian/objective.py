@@ -90,7 +90,9 @@ class Block:
         """Value and slopes of the terms together."""
         judged = [term.judge(p) for term, p in zip(self.terms, predictions, strict=True)]
         return Judgement(
-            sum(value for value, _, _ in judged), [slope for _, slope, _ in judged], sum(s for _, _, s in judged)
+            sum(value for value, _, _ in judged),
+            [slope for _, slope, _ in judged],
+            sum(s for _, _, s in judged),
         )
 
     def weigh(self, weights: Sequence[Vector], Z: Matrix) -> Matrix:
@@ -171,15 +173,11 @@ class Problem:
     def pull(self, weights: Sequence[Any], images: Sequence[Matrix]) -> Matrix:
         """(Σ weight_i X_i) F from the images of F; one pass."""
         self.passes += 1
-        return sum_of(
-            self.execution.map(lambda b, w, Z: b.features.pull(b.weigh(w, Z)), self.blocks, weights, images)
-        )
+        return sum_of(self.execution.map(lambda b, w, Z: b.features.pull(b.weigh(w, Z)), self.blocks, weights, images))
 
     def predict(self, images: Sequence[Matrix]) -> list[list[Vector]]:
         """Predictions of every term of every block from images Z of the factor."""
-        return self.execution.map(
-            lambda block, Z: [t.measurement.predict(Z) for t in block.terms], self.blocks, images
-        )
+        return self.execution.map(lambda block, Z: [t.measurement.predict(Z) for t in block.terms], self.blocks, images)
 
     def evaluate(self, point: Point) -> Evaluation:
         """The objective at a point; one pass."""
@@ -204,7 +202,11 @@ class Evaluation:
     """The objective at one point: everything known there, computed when first asked for."""
 
     def __init__(
-        self, problem: Problem, point: Point, images: Sequence[Matrix], predictions: Sequence[Sequence[Vector]]
+        self,
+        problem: Problem,
+        point: Point,
+        images: Sequence[Matrix],
+        predictions: Sequence[Sequence[Vector]],
     ) -> None:
         self.problem = problem
         self.images = images
@@ -244,7 +246,7 @@ class Evaluation:
 
     def gauss_newton(self, tangent: Any) -> Any:
         """The Gauss-Newton operator on a tangent; two passes, one where the frame stands still."""
-        images, speeds = self.velocities(tangent)
+        _, speeds = self.velocities(tangent)
         return self.point.gradient(self.problem.pull(self.curved(speeds), self.images))
 
     def hessian(self, tangent: Any) -> Any:
@@ -262,7 +264,7 @@ class Evaluation:
         )
         return self.point.gradient(sum_of(pulled))
 
-    def velocities(self, tangent: Any, images: Sequence[Matrix] | None = None) -> tuple[Any, Any]:
+    def velocities(self, tangent: Any, images: Sequence[Matrix | None] | None = None) -> tuple[Any, Any]:
         """Images of the frame's velocity, and the speeds d(prediction)/ds of every term, along a tangent."""
         point, problem = self.point, self.problem
         direction, dR = point.frame_velocity(tangent), point.root_velocity(tangent)
@@ -355,9 +357,7 @@ class Line:
         start = self.start
         _, speeds = start.velocities(self.tangent, self.images)
         curved = start.curved(speeds)
-        bend = sum(
-            float(np.vdot(a, b)) for x, y in zip(curved, speeds, strict=True) for a, b in zip(x, y, strict=True)
-        )
+        bend = sum(float(np.vdot(a, b)) for x, y in zip(curved, speeds, strict=True) for a, b in zip(x, y, strict=True))
         if bend > 0 and np.isfinite(bend):
             return min(-self.slope / bend, self.limit)
         moved = float(np.linalg.norm(start.point.velocity(self.tangent)))
@@ -380,9 +380,7 @@ class Line:
     def _move(self, s: float) -> Evaluation:
         start, curve = self.start, self.curve
         point = curve.point(s)
-        images = start.problem.execution.map(
-            lambda XF, XT: curve.carry(s, XF, XT), start.images, self.images
-        )
+        images = start.problem.execution.map(lambda XF, XT: curve.carry(s, XF, XT), start.images, self.images)
         if self.straight:
             predictions = [[a + s * (b + s * c) for a, b, c in block] for block in self.polynomials]
         else:

@@ -39,9 +39,7 @@ def descend(
     return generic(problem, point, order, batch_size, steps, adaptive)
 
 
-def generic(
-    problem: Problem, point: Point, order: Rows, batch_size: int, steps: Vector, adaptive: bool
-) -> Arrived:
+def generic(problem: Problem, point: Point, order: Rows, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
     """Any geometry, measurement and loss."""
     skipped = 0
     for batch, step in enumerate(steps):
@@ -86,11 +84,7 @@ def compiled(problem: Problem, point: Point) -> Callable[[Rows, int, Vector, boo
     data = (features.X, first, second, term.target, term.sense, term.weight * m)
     if type(point) is FlatPoint:
         return lambda *schedule: run_flat(data, point, *schedule)
-    if (
-        isinstance(point, PolarPoint)
-        and type(point.core) is AffineCore
-        and point.settings.retraction == "uf"
-    ):
+    if isinstance(point, PolarPoint) and type(point.core) is AffineCore and point.settings.retraction == "uf":
         return lambda *schedule: run_polar(data, point, *schedule)
     return None
 

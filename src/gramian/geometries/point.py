@@ -132,4 +132,5 @@ class Straight(Curve):
 
     def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
         """F + s T."""
+        assert T is not None
         return F + s * T

@@ -24,7 +24,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class ConjugateGradient(Solver):
-    """Conjugate directions, by the Hestenes-Stiefel rule bounded by Dai-Yuan's, restarted where they do not descend.
+    """Conjugate directions by the rule of Polak and Ribière, restarted where they do not descend.
 
     Two passes over the data an iteration, as for steepest descent, and far fewer iterations.
 
@@ -58,14 +58,10 @@ class ConjugateGradient(Solver):
 
 
 def conjugate(evaluation: Evaluation, memory: Memory) -> Any:
-    """-gradient + β · the last direction, β between 0 and Dai-Yuan's; -gradient where that does not descend."""
+    """-gradient + β · the last direction, β by Polak and Ribière and not negative; -gradient if that ascends."""
     point, gradient = evaluation.point, evaluation.gradient
     direction = memory.point.transport(memory.direction, point)
-    change = gradient - memory.point.transport(memory.gradient, point)
-    scale = point.inner(direction, change)
-    if not scale > 0:
-        return -gradient
-    square = evaluation.gradient_norm**2
-    beta = max(0.0, min(point.inner(gradient, change), square) / scale)
+    last = memory.point.transport(memory.gradient, point)
+    beta = max(0.0, point.inner(gradient, gradient - last) / point.inner(last, last))
     proposed = beta * direction - gradient
-    return proposed if point.inner(proposed, gradient) < -1e-3 * square else -gradient
+    return proposed if point.inner(proposed, gradient) < -1e-3 * evaluation.gradient_norm**2 else -gradient

@@ -120,14 +120,16 @@ class Exact:
                 break
             low, high = (s, high) if slope < 0 else (low, s)
             s = bounded_newton(
-                s, (value, slope, curvature), low, high, fallback=4 * s if np.isinf(high) else 0.5 * (low + high)
+                s,
+                (value, slope, curvature),
+                low,
+                high,
+                fallback=4 * s if np.isinf(high) else 0.5 * (low + high),
             )
         return best
 
 
-def bounded_newton(
-    s: float, here: tuple[float, float, float], low: float, high: float, fallback: float
-) -> float:
+def bounded_newton(s: float, here: tuple[float, float, float], low: float, high: float, fallback: float) -> float:
     """Newton's next s if it lies inside the bracket and within ten times s; else the fallback."""
     _, slope, curvature = here
     if not curvature > 0:

@@ -1,0 +1,5 @@
+"""scikit-learn estimators: check, build a problem, solve it, store the result."""
+
+from gramian.estimators.regressor import PSDRegressor
+
+__all__ = ["PSDRegressor"]

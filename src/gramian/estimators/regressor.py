@@ -1,0 +1,306 @@
+"""The regression y = trace(W X) with a positive semidefinite W of fixed rank."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gramian.estimators.checks import (
+    checked_factor,
+    checked_number,
+    checked_rank,
+    checked_sense,
+    checked_weight,
+    chosen,
+    unchanged_on_failure,
+)
+from gramian.features import Features, Identity, as_features
+from gramian.geometries import GEOMETRIES, Geometry, Point
+from gramian.initialise import initial_factor
+from gramian.losses import LOSSES, Loss
+from gramian.measurements import Dense, Each, Measurement
+from gramian.objective import Block, Problem, Term
+from gramian.progress import combined
+from gramian.solvers import SOLVERS, Online, Result, Solver, minimize
+from gramian.solvers.online import Schedule
+from gramian.types import Matrix, Vector
+
+__all__ = ["PSDRegressor"]
+
+
+def is_online(estimator: PSDRegressor) -> bool:
+    """True where partial_fit is possible."""
+    if isinstance(estimator.solver, Online) or estimator.solver == "online":
+        return True
+    raise AttributeError(f"partial_fit needs solver='online'; this one has solver={estimator.solver!r}.")
+
+
+class PSDRegressor(RegressorMixin, BaseEstimator):
+    """Regression y = trace(W X), W positive semidefinite of rank r and never formed.
+
+    X is given as vectors x, meaning X = x xᵀ and y = xᵀ W x, or as matrices.
+
+    Parameters
+    ----------
+    rank : int or None
+        The rank r of W; None for full rank.
+    geometry : {"scaled", "flat", "polar", "affine", "log-euclidean", "grassmann"} or Geometry
+        Where W lives. "scaled" is fast whatever the conditioning of W; "flat" and "polar" are the paper's; "affine"
+        and "log-euclidean" learn full-rank matrices.
+    solver : {"cg", "gd", "trust-region", "online"} or Solver
+        "cg" for most work, "trust-region" for many digits, "gd" for the paper's batch algorithm, "online" for
+        mini-batches and streams.
+    loss : {"squared", "linear"} or Loss
+    init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
+        The first factor. "auto" is spectral, and the identity where the rank is full.
+    max_iter : int
+        The most iterations of a batch solver.
+    tol : float
+        Stops when the cost is below tol times that of W = 0, or cost or factor change by less than this share.
+    batch_size, n_epochs : int
+        For solver="online".
+    random_state : int, RandomState or None
+        Fixes the random start and the order of mini-batches.
+    callback : callable, optional
+        Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    verbose : int
+        1 reports every tenth iteration, 2 every one, on standard error.
+
+    Attributes
+    ----------
+    factor_ : array, shape (d, r)
+        G, with W = G Gᵀ.
+    n_iter_ : int
+    converged_ : bool
+    history_ : dict of str to array
+        iteration, cost, gradient_norm, step, time, passes; one entry an iteration.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import PSDRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, truth = rng.standard_normal((300, 6)), rng.standard_normal((6, 2))
+    >>> y = np.sum((X @ truth) ** 2, axis=1)
+    >>> model = PSDRegressor(rank=2, random_state=0).fit(X, y)
+    >>> model.factor_.shape, bool(model.score(X, y) > 0.9999)
+    ((6, 2), True)
+    """
+
+    def __init__(
+        self,
+        rank: int | None = 2,
+        *,
+        geometry: str | Geometry = "scaled",
+        solver: str | Solver = "cg",
+        loss: str | Loss = "squared",
+        init: str | Matrix = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        batch_size: int = 32,
+        n_epochs: int = 5,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.geometry = geometry
+        self.solver = solver
+        self.loss = loss
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
+        """Learn W from all the data, from the start.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
+            Vectors x, standing for x xᵀ, or matrices. Of a matrix only the symmetric part counts.
+        y : array, shape (n,)
+        sample_weight : array, shape (n,), optional
+            A weight of 2 is a sample given twice.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (n,) of them, optional
+            What is asked of a prediction: to equal y, to be at most y, or at least y.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            problem = self._problem(X, y, sample_weight, sense, reset=True)
+            rng = self._generator()
+            solver = self._solver(rng)
+            point = self._start(problem, rng)
+            iterations = self.n_epochs if isinstance(solver, Online) else self.max_iter
+            report = combined(self.callback, self.verbose)
+            result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=report)
+            self._store(result, solver)
+        if isinstance(solver, Online):
+            warn_if_diverged(result)
+        elif not result.converged and result.n_iter == self.max_iter:
+            warnings.warn(
+                f"not converged after max_iter={self.max_iter} iterations: the gradient's norm is "
+                f"{result.history['gradient_norm'][-1]:.2e}, at first it was "
+                f"{result.history['gradient_norm'][0]:.2e}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @available_if(is_online)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
+        """Learn on, from some more data seen once, in the order given; with solver="online" only.
+
+        The first call chooses start and step sizes from its data, unless `fit` came before; it should hold some
+        hundred samples, or steps be given by `Online(step_size=..., delay=...)`.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sense
+            As for `fit`. Weights are relative to the others of the same call.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            first = not hasattr(self, "_stream")
+            problem = self._problem(X, y, sample_weight, sense, reset=first)
+            rng = self._generator()
+            solver = self._solver(rng)
+            assert isinstance(solver, Online)
+            if first:
+                point = self._start(problem, rng)
+                schedule = solver.schedule(problem, point, rng)
+            else:
+                point, schedule = self._stream
+            m = len(problem.sampled.measurement)
+            point, schedule = solver.stream(problem, point, schedule, np.arange(m))
+            self._keep(point, schedule)
+            self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+            self.converged_ = True
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """trace(W X), one for each sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
+
+        Returns
+        -------
+        array, shape (n,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
+        features, measurement = measured(X)
+        return measurement.predict(features.image(self.factor_.astype(features.dtype, copy=False)))
+
+    def matrix(self) -> Matrix:
+        """W = G Gᵀ, (d, d)."""
+        check_is_fitted(self)
+        return self.factor_ @ self.factor_.T
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Problem:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            allow_nd=True,
+            y_numeric=True,
+        )
+        n = X.shape[0]
+        weight = checked_weight(sample_weight, n, X.dtype)
+        senses = checked_sense(sense, n)
+        y = y.astype(X.dtype, copy=False)
+        if not weight.all():
+            kept = np.flatnonzero(weight)
+            X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
+        features, measurement = measured(X)
+        weight = weight / weight.sum(dtype=np.float64).astype(X.dtype)
+        loss = chosen("loss", self.loss, LOSSES, Loss)
+        return Problem([Block(features, [Term(measurement, y, loss, senses, weight)])])
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _solver(self, rng: np.random.Generator) -> Solver:
+        checked_number("max_iter", self.max_iter, least=0, integer=True)
+        checked_number("n_epochs", self.n_epochs, least=0, integer=True)
+        checked_number("batch_size", self.batch_size, least=1, integer=True)
+        checked_number("tol", self.tol, least=0)
+        solver = chosen("solver", self.solver, SOLVERS, Solver)
+        if isinstance(solver, Online) and isinstance(self.solver, str):
+            return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
+        return solver
+
+    def _start(self, problem: Problem, rng: np.random.Generator) -> Point:
+        geometry = chosen("geometry", self.geometry, GEOMETRIES, Geometry)
+        rank = checked_rank(self.rank, problem.n_features, geometry)
+        if isinstance(self.init, str):
+            return geometry.point(initial_factor(self.init, problem, rank, rng))
+        return geometry.point(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+
+    def _store(self, result: Result, solver: Solver) -> None:
+        self._keep(result.point, result.memory.schedule if isinstance(solver, Online) else None)
+        self.n_iter_ = result.n_iter
+        self.converged_ = result.converged or not solver.stops
+        self.history_ = result.history
+
+    def _keep(self, point: Point, schedule: Schedule | None) -> None:
+        if not np.isfinite(point.G).all():
+            raise ValueError("the factor is no longer finite: the steps were too long. Scale X, or lower the step.")
+        self.factor_ = point.G
+        if schedule is not None:
+            self._stream = point, schedule
+        elif hasattr(self, "_stream"):
+            del self._stream
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        # A homogeneous quadratic form has neither a constant nor a linear part.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def measured(X: Any) -> tuple[Features, Measurement]:
+    """Features and measurements of vectors (n, d) or matrices (n, d, d)."""
+    if X.ndim == 2:
+        return as_features(X), Each(X.shape[0])
+    if X.ndim != 3 or X.shape[1] != X.shape[2]:
+        raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
+    return Identity(X.shape[1], X.dtype), Dense(X)
+
+
+def warn_if_diverged(result: Result) -> None:
+    """A ConvergenceWarning where online descent ended higher than it began."""
+    cost = result.history["cost"]
+    if not cost[-1] <= cost[0]:
+        warnings.warn(
+            f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "
+            "solver=Online(step_size=...), or scale X.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,107 @@
+"""What several test files build: one example of every measurement, problems on them, and points of every geometry."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from gramian import Block, Problem, Term
+from gramian.features import Array, Features, Identity, Sparse
+from gramian.geometries import GEOMETRIES
+from gramian.losses import Squared
+from gramian.measurements import Dense, Each, Measurement, Pairs, Triplets
+
+
+class Example(NamedTuple):
+    """A measurement, the features it is made through, and the same as an explicit stack of matrices (m, d, d)."""
+
+    features: Features
+    measurement: Measurement
+    matrices: np.ndarray
+
+
+def outer(V):
+    return V[:, :, None] * V[:, None, :]
+
+
+def each(rng, dtype, n=30, d=5):
+    X = rng.standard_normal((n, d)).astype(dtype)
+    return Example(Array(X), Each(n), outer(X))
+
+
+def sparse(rng, dtype, n=30, d=5):
+    X = rng.standard_normal((n, d)).astype(dtype) * (rng.random((n, d)) < 0.5)
+    return Example(Sparse(scipy.sparse.csr_array(X.astype(dtype))), Each(n), outer(X))
+
+
+def pairs(rng, dtype, n=12, d=5, m=40):
+    X = rng.standard_normal((n, d)).astype(dtype)
+    index = rng.integers(n, size=(m, 2))
+    return Example(Array(X), Pairs(index, n), outer(X[index[:, 0]] - X[index[:, 1]]))
+
+
+def triplets(rng, dtype, n=12, d=5, m=40):
+    X = rng.standard_normal((n, d)).astype(dtype)
+    a, near, far = (index := rng.integers(n, size=(m, 3))).T
+    return Example(Array(X), Triplets(index, n), outer(X[a] - X[far]) - outer(X[a] - X[near]))
+
+
+def node_pairs(rng, dtype, d=5, m=25):
+    index = rng.integers(d, size=(m, 2))
+    E = np.eye(d, dtype=dtype)
+    return Example(Identity(d, dtype), Pairs(index, d), outer(E[index[:, 0]] - E[index[:, 1]]))
+
+
+def dense(rng, dtype, d=5, m=30):
+    matrices = rng.standard_normal((m, d, d)).astype(dtype)
+    return Example(Identity(d, dtype), Dense(matrices), (matrices + matrices.transpose(0, 2, 1)) / 2)
+
+
+EXAMPLES = {f.__name__: f for f in (each, sparse, pairs, triplets, node_pairs, dense)}
+POINTS = [geometry for kind in GEOMETRIES.values() for geometry in kind.examples]
+
+
+def columns(geometry, d, r):
+    """The columns of a factor on a geometry."""
+    return d if geometry.full_rank else r
+
+
+def problem_of(example, rng, loss=None, mixed=True):
+    """A problem near to, but not at, a fit; senses of all three kinds where mixed."""
+    m = len(example.measurement)
+    dtype = example.features.dtype
+    d = example.features.shape[1]
+    G = rng.standard_normal((d, 2)).astype(dtype)
+    target = example.measurement.predict(example.features.image(G)) + rng.standard_normal(m).astype(dtype)
+    sense = rng.integers(-1, 2, size=m) if mixed else np.zeros(m, int)
+    weight = rng.random(m).astype(dtype)
+    term = Term(example.measurement, target, loss or Squared(), sense, weight / weight.sum())
+    return Problem([Block(example.features, [term])])
+
+
+def regression(rng, n, d, r, condition=None, dtype=np.float64):
+    """Noise-free data y = xᵀWx, the factor of W, and a random start of the same trace."""
+    X = rng.standard_normal((n, d))
+    G = rng.standard_normal((d, r))
+    if condition is not None:
+        G = np.linalg.qr(G)[0] * np.logspace(0, -0.5 * np.log10(condition), r)
+    start = rng.standard_normal((d, r))
+    start *= np.linalg.norm(G) / np.linalg.norm(start)
+    y = np.sum((X @ G) ** 2, axis=1)
+    return X.astype(dtype), y.astype(dtype), G, start.astype(dtype)
+
+
+def rank_one(X, y, **term):
+    """The problem of vectors X and targets y."""
+    return Problem([Block(Array(X), [Term(Each(len(X)), y, **term)])])
+
+
+def tangent_at(point, rng):
+    """A random tangent: the gradient of a random linear function."""
+    d = len(point.frame)
+    M = rng.standard_normal((d, d)).astype(point.frame.dtype)
+    return point.gradient((M + M.T) @ point.frame)
+
+
+def gram(point):
+    return point.G @ point.G.T
