@@ -17,7 +17,7 @@ def loss(request):
 def test_slope_and_curvature_are_derivatives(loss, rng):
     prediction, target, sense, _ = data(rng)
     h = 1e-6
-    value, slope, curvature = loss(prediction, target, sense)
+    _, slope, curvature = loss(prediction, target, sense)
     above, below = loss(prediction + h, target, sense), loss(prediction - h, target, sense)
     away = np.abs(prediction - target) > 2 * h
     np.testing.assert_allclose(((above[0] - below[0]) / (2 * h))[away], slope[away], atol=1e-8)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from helpers import EXAMPLES
 
 from gramian.measurements import MEASUREMENTS, Dense, Pairs, Triplets
+
+from helpers import EXAMPLES
 
 
 @pytest.fixture(params=EXAMPLES, ids=str)

@@ -17,7 +17,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from gramian.features import Array
 from gramian.geometries import Scaled
-from gramian.initialise import initial_factor
 from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
 from gramian.progress import Reporter
@@ -35,13 +34,13 @@ def labelled_pairs(labels: Vector, n_pairs: int, rng: np.random.Generator) -> tu
 
 
 def learned_plane(X: Matrix, labels: Vector, start: Matrix, n_pairs: int = 100_000) -> Matrix:
-    """The factor (d, 2) of a distance: at most l between samples of one label, at least u between others."""
+    """The factor (d, 2) of a distance: near between samples of one label, far between others."""
     pairs, same = labelled_pairs(labels, n_pairs, np.random.default_rng(0))
     measurement = Pairs(pairs, len(X))
-    l, u = np.percentile(measurement.predict(X @ start), [5, 95])
+    near, far = np.percentile(measurement.predict(X @ start), [5, 95])
     # Same-label pairs are one in ten; both kinds count alike.
     weight = np.where(same, 0.5 / np.sum(same), 0.5 / np.sum(~same))
-    term = Term(measurement, np.where(same, l, u), sense=np.where(same, -1, 1), weight=weight)
+    term = Term(measurement, np.where(same, near, far), sense=np.where(same, -1, 1), weight=weight)
     problem = Problem([Block(Array(X), [term])])
     result = minimize(problem, ConjugateGradient(), Scaled().point(start), tol=1e-5, callback=Reporter(10, sys.stdout))
     return result.point.G

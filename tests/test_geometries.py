@@ -1,0 +1,204 @@
+"""What each geometry is, beyond the identities that all keep: the paper's updates, formula by formula."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from gramian.geometries import AffineInvariant, Flat, Grassmann, LogEuclidean, Polar, Scaled
+from gramian.geometries.frames import RETRACTIONS, orthonormal, project
+
+from helpers import POINTS, gram, tangent_at
+
+D, R, STEP = 6, 3, 0.03
+
+
+@pytest.fixture
+def slope(rng):
+    """M, the derivative of a loss in W."""
+    M = rng.standard_normal((D, D))
+    return M + M.T
+
+
+def updated(geometry, G, M, s=STEP):
+    """One step of gradient descent."""
+    point = geometry.point(G)
+    return point.curve(-point.gradient(M @ point.frame)).point(s)
+
+
+def test_flat_update(rng, slope):
+    G = rng.standard_normal((D, R))
+    np.testing.assert_allclose(updated(Flat(), G, slope).G, G - 2 * STEP * slope @ G)
+
+
+def test_scaled_update(rng, slope):
+    G = rng.standard_normal((D, R))
+    expected = G - 2 * STEP * slope @ G @ np.linalg.inv(G.T @ G)
+    np.testing.assert_allclose(updated(Scaled(), G, slope).G, expected, rtol=1e-10)
+
+
+def test_scaled_metric_is_regularised_by_the_level(rng):
+    point = Scaled().point(rng.standard_normal((D, R)))
+    share = np.trace(point.G.T @ point.G) / R
+    np.testing.assert_allclose(point.damped(0.5).metric, point.G.T @ point.G + 0.5 * share * np.eye(R))
+    lost = Scaled().point(np.eye(D, R) * [1, 1, 0])
+    assert np.isfinite(lost.gradient(rng.standard_normal((D, R)))).all()
+
+
+def test_affine_invariant_update_is_the_geodesic(rng, slope):
+    G = rng.standard_normal((D, D))
+    W = G @ G.T
+    root = np.real(scipy.linalg.sqrtm(W))
+    s = 1e-3
+    expected = root @ scipy.linalg.expm(-s * root @ slope @ root) @ root
+    np.testing.assert_allclose(gram(updated(AffineInvariant(), G, slope, s)), expected, atol=1e-10)
+
+
+def test_first_order_update_is_the_logdet_update(rng, slope):
+    G = rng.standard_normal((D, D))
+    W = G @ G.T
+    s = 1e-3
+    np.testing.assert_allclose(
+        gram(updated(AffineInvariant("first-order"), G, slope, s)), W - s * W @ slope @ W, atol=1e-10
+    )
+
+
+def test_first_order_steps_stay_positive_definite(rng):
+    point = AffineInvariant("first-order").point(rng.standard_normal((D, D)))
+    for _ in range(20):
+        curve = point.curve(tangent_at(point, rng))
+        ratio = scipy.linalg.eigh(gram(curve.point(curve.limit)), gram(point), eigvals_only=True)
+        assert ratio[0] > 0
+        assert max(ratio[-1], 1 / ratio[0]) == pytest.approx(np.exp(2), rel=1e-6)
+
+
+def test_mirror_update_is_the_von_neumann_update(rng, slope):
+    G = rng.standard_normal((D, D))
+    expected = scipy.linalg.expm(np.real(scipy.linalg.logm(G @ G.T)) - STEP * slope)
+    np.testing.assert_allclose(gram(updated(LogEuclidean(mirror=True), G, slope)), expected, atol=1e-9)
+
+
+def test_log_euclidean_gradient_by_finite_differences(rng, slope):
+    point = LogEuclidean().point(rng.standard_normal((D, D)))
+    log, gradient, h = point.core.log, point.gradient(slope), 1e-6
+    direction = rng.standard_normal((D, D))
+    direction = direction + direction.T
+    ahead, behind = (np.trace(slope @ scipy.linalg.expm(log + s * direction)) for s in (h, -h))
+    assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(gradient, direction), rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_polar_update(rng, slope, weight):
+    """The paper's equation for the batch polar update, with RᵀUᵀMUR in place of R UᵀMU R."""
+    G = rng.standard_normal((D, R))
+    U, root = orthonormal(G)
+    s = 1e-2
+    frame = U - 2 * weight * s * project(U, slope @ U) @ root @ root.T
+    frame = frame @ np.real(scipy.linalg.inv(scipy.linalg.sqrtm(frame.T @ frame)))
+    core = root @ scipy.linalg.expm(-0.5 * (1 - weight) * s * root.T @ U.T @ slope @ U @ root)
+    arrived = updated(Polar(weight), G, slope, s)
+    np.testing.assert_allclose(arrived.frame, frame, atol=1e-12)
+    np.testing.assert_allclose(arrived.root, core, atol=1e-12)
+
+
+def test_polar_with_qf_is_the_paper_s_retraction(rng, slope):
+    G = rng.standard_normal((D, R))
+    U, root = orthonormal(G)
+    moved = U - 2 * 0.5 * 1e-2 * project(U, slope @ U) @ root @ root.T
+    Q, upper = np.linalg.qr(moved)
+    np.testing.assert_allclose(
+        updated(Polar(retraction="qf"), G, slope, 1e-2).frame, Q * np.sign(np.diag(upper)), atol=1e-12
+    )
+
+
+def test_the_core_s_gradient_descends_where_the_root_is_not_symmetric(rng, slope):
+    """R exp(...) is not symmetric after one step; the paper's R UᵀMU R would ascend for many of such roots."""
+    point = Polar(0.0).point(rng.standard_normal((D, R)))
+    for _ in range(30):
+        gradient = point.gradient(slope @ point.frame)
+        curve = point.curve(-gradient)
+        arrived = curve.point(min(1e-3, curve.limit))
+        assert np.trace(slope @ gram(arrived)) < np.trace(slope @ gram(point))
+        point = arrived
+    assert not np.allclose(point.root, point.root.T)
+
+
+def test_weight_zero_keeps_the_subspace_and_weight_one_the_core(rng, slope):
+    G = rng.standard_normal((D, R))
+    fixed, free = updated(Polar(0.0), G, slope), updated(Polar(1.0), G, slope)
+    assert Polar(0.0).point(G).curve(np.zeros((D + R, R))).direction is None
+    np.testing.assert_array_equal(fixed.frame, orthonormal(G)[0])
+    np.testing.assert_array_equal(free.root, orthonormal(G)[1])
+    assert not np.allclose(free.frame, orthonormal(G)[0])
+
+
+def test_full_rank_polar_is_the_affine_invariant_cone(rng, slope):
+    G = rng.standard_normal((D, D))
+    cone = gram(updated(AffineInvariant(), G, slope, 0.5e-2))
+    np.testing.assert_allclose(gram(updated(Polar(0.5), G, slope, 1e-2)), cone, atol=1e-9)
+    log = gram(updated(LogEuclidean(), G, slope, 0.5e-4))
+    np.testing.assert_allclose(gram(updated(Polar(0.5, core="log-euclidean"), G, slope, 1e-4)), log, atol=1e-9)
+
+
+def test_full_rank_flat_update_is_the_paper_s(rng, slope):
+    G = rng.standard_normal((D, D))
+    step = np.eye(D) - 2 * STEP * slope
+    np.testing.assert_allclose(gram(updated(Flat(), G, slope)), step @ G @ G.T @ step, atol=1e-10)
+
+
+def test_oja_s_rule(rng):
+    """On the Grassmann manifold, with M = -½ x xᵀ of the linear loss, a step is qf(U + s (I - UUᵀ) x xᵀ U)."""
+    x, G = rng.standard_normal(D), rng.standard_normal((D, R))
+    U = orthonormal(G)[0]
+    Q, upper = np.linalg.qr(U + STEP * project(U, np.outer(x, x) @ U))
+    arrived = updated(Grassmann("qf"), G, -0.5 * np.outer(x, x))
+    np.testing.assert_allclose(arrived.G, Q * np.sign(np.diag(upper)), atol=1e-12)
+
+
+def test_grassmann_geodesic(rng):
+    point = Grassmann("exp").point(rng.standard_normal((D, R)))
+    tangent = tangent_at(point, rng)
+    left, sigma, right = np.linalg.svd(tangent, full_matrices=False)
+    s = 0.1 / sigma[0]
+    expected = (point.G @ right.T * np.cos(s * sigma)) @ right + (left * np.sin(s * sigma)) @ right
+    arrived = point.curve(tangent).point(s)
+    np.testing.assert_allclose(arrived.G, expected, atol=1e-12)
+    np.testing.assert_allclose(np.sort(scipy.linalg.subspace_angles(arrived.G, point.G)), np.sort(s * sigma))
+
+
+@pytest.mark.parametrize("name", RETRACTIONS)
+def test_retractions_start_at_the_frame(name, rng):
+    U = orthonormal(rng.standard_normal((D, R)))[0]
+    xi = project(U, rng.standard_normal((D, R)))
+    np.testing.assert_allclose(RETRACTIONS[name](U, xi).carry(0.0, U, xi), U, atol=1e-14)
+
+
+def test_steps_change_the_matrix_by_a_bounded_factor(rng):
+    for geometry in (AffineInvariant(), LogEuclidean(), Polar()):
+        point = geometry.point(rng.standard_normal((D, D)))
+        curve = point.curve(1e6 * tangent_at(point, rng))
+        ratio = scipy.linalg.eigh(gram(curve.point(curve.limit)), gram(point), eigvals_only=True)
+        assert ratio[0] > np.exp(-12)
+        assert ratio[-1] < np.exp(12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Polar(1.5), r"weight=1.5 is not in \[0, 1\]"),
+        (lambda: Polar(retraction="xf"), "retraction='xf' is unknown. Choose one of uf, qf, exp"),
+        (lambda: Polar(core="other"), "core='other' is unknown"),
+        (lambda: Grassmann("xf"), "retraction='xf' is unknown"),
+        (lambda: AffineInvariant("second-order"), "Choose 'exponential' or 'first-order'"),
+        (lambda: Polar().point(np.ones((4, 2))), "rank 1 but 2 columns"),
+        (lambda: AffineInvariant().point(np.zeros((2, 2))), "rank 0 but 2 columns"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_geometries_are_values():
+    assert Polar(0.5) == Polar()
+    assert Polar(0.4) != Polar()
+    assert len({repr(geometry) for geometry in POINTS}) == len(set(POINTS)) == len(POINTS)
