@@ -190,9 +190,9 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
                 schedule = solver.schedule(problem, point, rng)
             else:
                 point, schedule = self._stream
-            m = len(problem.sampled.measurement)
-            point, schedule = solver.stream(problem, point, schedule, np.arange(m))
-            self._keep(point, schedule)
+            order = np.arange(len(problem.sampled.measurement))
+            arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
+            self._keep(arrived.point, schedule)
             self.n_iter_ = getattr(self, "n_iter_", 0) + 1
             self.converged_ = True
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ __all__ = ["Online", "Schedule"]
 
 #: The values that pre-training tries for s and for t₀.
 GRID = tuple(2.0**k for k in range(-3, 4))
+#: How often steps are shortened before a stream of samples is given up.
+RETRIES = 10
 
 
 class Schedule(NamedTuple):
@@ -49,7 +51,8 @@ class Online(Solver):
 
     μ is the mean norm of a mini-batch's gradient at the start. s and t₀ are found by pre-training where they are not
     given: on a small subset, each pair of 2^k, k = -3..3, runs one epoch, and the lowest cost wins (where the best s
-    lies on the edge of the grid, the grid grows). A step that is not finite is skipped.
+    lies on the edge of the grid, the grid grows). A step that is not finite is skipped; an epoch that more than doubles
+    the cost is done again with shorter steps.
 
     Parameters
     ----------
@@ -95,18 +98,26 @@ class Online(Solver):
 
     def step(self, evaluation: Evaluation, memory: Memory) -> Step:
         """One epoch."""
-        problem = evaluation.problem
-        m = len(problem.sampled.measurement)
+        m = len(evaluation.problem.sampled.measurement)
         order = memory.rng.permutation(m) if self.shuffle else np.arange(m)
-        point, schedule = self.stream(problem, evaluation.point, memory.schedule, order)
-        arrived = problem.evaluate(point)
+        arrived, schedule = self.stream(evaluation, memory.schedule, order)
         return Step(arrived, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
 
-    def stream(self, problem: Problem, point: Point, schedule: Schedule, order: Rows) -> tuple[Point, Schedule]:
-        """The point and the schedule after the measurements of a problem, in an order, were seen once."""
-        steps = schedule.steps(len(order), self.batch_size)
-        point, _ = descend(problem, point, order, self.batch_size, steps, adaptive=self.adaptive)
-        return point, schedule.after(len(order))
+    def stream(self, evaluation: Evaluation, schedule: Schedule, order: Rows) -> tuple[Evaluation, Schedule]:
+        """Where a problem's measurements, seen once in an order, lead; and the schedule from there on.
+
+        Where the cost more than doubles the steps were too long: all is done again with a quarter of them.
+        """
+        problem, n = evaluation.problem, len(order)
+        for _ in range(RETRIES):
+            steps = schedule.steps(n, self.batch_size)
+            with np.errstate(over="ignore", invalid="ignore"):
+                point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
+                arrived = problem.evaluate(point)
+            if arrived.value <= 2 * evaluation.value:
+                return arrived, schedule.after(n)
+            schedule = schedule._replace(scale=schedule.scale / 4)
+        return evaluation, schedule.after(n)
 
     def schedule(self, problem: Problem, point: Point, rng: np.random.Generator) -> Schedule:
         """Steps for a stream that starts with this problem."""
@@ -126,13 +137,15 @@ class Online(Solver):
         delays = GRID if self.delay is None else (self.delay,)
         if len(steps) == len(delays) == 1:
             return steps[0], delays[0]
-        plain = replace(self, shuffle=False)
         costs: dict[tuple[float, float], float] = {}
 
         def attempt(s: float) -> None:
             for delay in delays:
+                schedule = Schedule(s / mean, delay * m).steps(m, self.batch_size)
                 with np.errstate(over="ignore", invalid="ignore"):
-                    arrived, _ = plain.stream(subset, point, Schedule(s / mean, delay * m), np.arange(m))
+                    arrived, _ = descend(
+                        subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive
+                    )
                     cost = subset.evaluate(arrived).value
                 costs[s, delay] = cost if np.isfinite(cost) else np.inf
 

@@ -1,0 +1,207 @@
+"""Online descent: compiled kernels against the generic path, schedules, streams."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from helpers import columns, gram, regression
+
+from gramian import Block, Problem, Term
+from gramian.features import Array, Sparse
+from gramian.geometries import GEOMETRIES, AffineInvariant, Flat, Grassmann, Polar, Scaled
+from gramian.losses import Linear
+from gramian.measurements import Each, Pairs
+from gramian.solvers import Online, minimize
+from gramian.solvers.online import GRID, Schedule
+from gramian.streams import compiled, descend, generic
+
+D, R, N = 8, 3, 200
+
+
+def problem_for(kind, rng, dtype=np.float64, noise=0.0):
+    X, y, _, _ = regression(rng, N, D, R, dtype=dtype)
+    if kind == "each":
+        measurement = Each(N)
+    else:
+        measurement = Pairs(rng.integers(N, size=(300, 2)), N)
+        y = measurement.predict(X @ rng.standard_normal((D, R)).astype(dtype))
+    m = len(measurement)
+    sense = rng.integers(-1, 2, size=m)
+    weight = rng.random(m).astype(dtype)
+    target = (y + noise * rng.standard_normal(m)).astype(dtype)
+    return Problem([Block(Array(X), [Term(measurement, target, sense=sense, weight=weight / weight.sum())])])
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 7, 32])
+@pytest.mark.parametrize("kind", ["each", "pairs"])
+@pytest.mark.parametrize("geometry", [Flat(), Polar(), Polar(0.0), Polar(1.0)], ids=repr)
+def test_kernels_equal_the_generic_path(geometry, kind, batch_size, adaptive, rng, dtype):
+    problem = problem_for(kind, rng, dtype)
+    m = len(problem.sampled.measurement)
+    point = geometry.point(rng.standard_normal((D, R)).astype(dtype))
+    order = rng.permutation(m)
+    solver = Online(batch_size=batch_size, step_size=0.05, delay=1.0)
+    steps = solver.schedule(problem, point, rng).steps(m, batch_size)
+    if adaptive:
+        steps *= np.linalg.norm(point.G) ** 2
+    kernel = compiled(problem, point)
+    (fast, skipped), (slow, _) = (
+        run(order, batch_size, steps, adaptive) for run in (kernel, lambda *a: generic(problem, point, *a))
+    )
+    assert skipped == 0
+    assert fast.G.dtype == dtype
+    scale = np.abs(gram(slow)).max()
+    np.testing.assert_allclose(gram(fast), gram(slow), atol=(1e-10 if dtype == np.float64 else 1e-3) * scale)
+    assert np.abs(gram(fast) - gram(point)).max() > 1e-2 * scale
+
+
+@pytest.mark.parametrize("geometry", [Flat(), Polar()], ids=repr)
+def test_kernels_survive_wild_steps(geometry, rng):
+    """The polar geometry is capped; the flat one diverges until a step is not finite, which is then skipped."""
+    problem = problem_for("each", rng)
+    point = geometry.point(rng.standard_normal((D, R)))
+    for batch_size in (1, 32):
+        steps = np.full(-(-N // batch_size), 1e3)
+        arrived, skipped = descend(problem, point, np.arange(N), batch_size, steps)
+        assert np.isfinite(arrived.G).all()
+        assert (skipped > 0) == isinstance(geometry, Flat)
+
+
+def test_frames_of_the_compiled_polar_path_are_orthonormal(rng):
+    problem = problem_for("each", rng)
+    point = Polar().point(rng.standard_normal((D, R)))
+    arrived, _ = descend(problem, point, np.tile(np.arange(N), 20), 1, np.full(20 * N, 1e-3))
+    np.testing.assert_allclose(arrived.frame.T @ arrived.frame, np.eye(R), atol=1e-13)
+
+
+def test_only_what_has_a_kernel_is_compiled(rng):
+    problem = problem_for("each", rng)
+    term, X = problem.sampled, problem.blocks[0].features.X
+    G = rng.standard_normal((D, R))
+    assert compiled(problem, Flat().point(G)) is not None
+    for geometry in (Scaled(), Grassmann(), Polar(retraction="qf"), Polar(core="log-euclidean")):
+        assert compiled(problem, geometry.point(G)) is None
+    others = [
+        Problem([Block(Sparse(scipy.sparse.csr_array(X)), [term])]),
+        Problem([Block(Array(np.asfortranarray(X)), [term])]),
+        Problem([Block(Array(X), [Term(Each(N), term.target, Linear())])]),
+    ]
+    for other in others:
+        assert compiled(other, Flat().point(G)) is None
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_one_epoch_lowers_the_cost(name, rng):
+    geometry = GEOMETRIES[name]()
+    problem = problem_for("each", rng)
+    point = geometry.point(rng.standard_normal((D, columns(geometry, D, R))))
+    result = minimize(problem, Online(batch_size=8), point, max_iter=2)
+    cost = result.history["cost"]
+    # A subspace has no scale, and fits these targets badly wherever it is.
+    assert cost[-1] < (0.95 if name == "grassmann" else 0.7) * cost[0]
+    assert result.n_iter == 2
+    assert len(cost) == 3
+
+
+def test_steps_follow_the_paper_s_schedule():
+    schedule = Schedule(scale=2.0, horizon=100.0, seen=50)
+    t = np.array([50, 60, 70])
+    np.testing.assert_allclose(schedule.steps(25, 10), 2 * 100 / (100 + t))
+    assert schedule.after(25).seen == 75
+
+
+def test_the_first_step_has_length_s(rng):
+    """s/μ times a gradient of norm μ: in the metric, the first step is s long on average."""
+    problem = problem_for("each", rng)
+    point = Flat().point(rng.standard_normal((D, R)))
+    solver = Online(batch_size=N, step_size=0.125, delay=2.0, shuffle=False)
+    schedule = solver.schedule(problem, point, rng)
+    arrived, _ = solver.stream(problem.evaluate(point), schedule, np.arange(N))
+    assert np.linalg.norm(arrived.point.G - point.G) == pytest.approx(0.125)
+    assert schedule.horizon == 2.0 * N
+
+
+def test_pretraining_chooses_the_best_of_the_grid(rng):
+    problem = problem_for("each", rng)
+    point = Polar().point(rng.standard_normal((D, R)))
+    solver = Online(batch_size=8, shuffle=False)
+    chosen = solver.schedule(problem, point, rng)
+
+    def arrived(schedule):
+        return descend(problem, point, np.arange(N), 8, schedule.steps(N, 8))[0]
+
+    best = problem.evaluate(arrived(chosen)).value
+    for step in GRID:
+        for delay in GRID:
+            fixed = Online(batch_size=8, shuffle=False, step_size=step, delay=delay)
+            assert best <= problem.evaluate(arrived(fixed.schedule(problem, point, rng))).value * (1 + 1e-9)
+
+
+def test_pretraining_leaves_the_grid_where_it_must(rng):
+    X, y, _, start = regression(rng, N, D, R)
+    problem = Problem([Block(Array(X), [Term(Each(N), 1e-8 * y)])])
+    result = minimize(problem, Online(batch_size=8), Flat().point(1e-4 * start), max_iter=3)
+    assert result.history["cost"][-1] < 0.5 * result.history["cost"][0]
+
+
+def test_an_epoch_that_diverges_is_done_again_with_shorter_steps(rng):
+    problem = problem_for("each", rng)
+    point = Flat().point(rng.standard_normal((D, R)))
+    solver = Online(batch_size=1, step_size=100.0, delay=1.0)
+    evaluation = problem.evaluate(point)
+    arrived, schedule = solver.stream(evaluation, solver.schedule(problem, point, rng), np.arange(N))
+    assert arrived.value <= 2 * evaluation.value
+    assert schedule.scale < solver.schedule(problem, point, rng).scale
+
+
+def test_mini_batches_use_every_sample_and_their_mean(rng):
+    X, y, _, start = regression(rng, 10, D, R)
+    problem = Problem([Block(Array(X), [Term(Each(10), y)])])
+    arrived, _ = descend(problem, Flat().point(start), np.arange(10), 4, np.array([1e-3, 1e-3, 1e-3]))
+    G = start
+    for rows in (slice(0, 4), slice(4, 8), slice(8, 10)):
+        error = np.sum((X[rows] @ G) ** 2, axis=1) - y[rows]
+        G = G - 1e-3 * 2 * X[rows].T @ (error[:, None] * (X[rows] @ G)) / len(error)
+    np.testing.assert_allclose(arrived.G, G, rtol=1e-12)
+
+
+def test_a_seed_fixes_the_result(rng):
+    problem = problem_for("each", rng)
+    point = Flat().point(rng.standard_normal((D, R)))
+    first, same, other = (minimize(problem, Online(seed=s), point, max_iter=1).point.G for s in (0, 0, 1))
+    np.testing.assert_array_equal(first, same)
+    assert not np.array_equal(first, other)
+
+
+def test_passes_are_counted_by_the_sample(rng):
+    problem = problem_for("each", rng)
+    point = Flat().point(rng.standard_normal((D, R)))
+    before = problem.passes
+    descend(problem, point, np.arange(N // 2), 8, np.full(N // 16 + 1, 1e-4))
+    assert problem.passes - before == pytest.approx(1.0)
+
+
+def test_oja_finds_the_principal_subspace(rng):
+    X = rng.standard_normal((2000, D)) * np.array([5, 4, 3, *[0.5] * (D - 3)])
+    problem = Problem([Block(Array(X), [Term(Each(2000), np.sum(X**2, axis=1), Linear())])])
+    result = minimize(problem, Online(batch_size=16), Grassmann().point(rng.standard_normal((D, 3))), max_iter=3)
+    principal = np.linalg.svd(X, full_matrices=False)[2][:3].T
+    assert np.linalg.svd(result.point.G.T @ principal)[1].min() > 0.999
+
+
+def test_problems_of_several_terms_cannot_be_sampled(rng):
+    X, y, _, start = regression(rng, 10, D, R)
+    problem = Problem([Block(Array(X), [Term(Each(10), y), Term(Each(10), y)])])
+    with pytest.raises(ValueError, match="one block with one term"):
+        minimize(problem, Online(), Flat().point(start))
+    with pytest.raises(ValueError, match="batch_size=0 is below 1"):
+        Online(batch_size=0)
+
+
+def test_a_satisfied_batch_changes_nothing(rng):
+    X, y, G, _ = regression(rng, 20, D, D)
+    problem = Problem([Block(Array(X), [Term(Each(20), y + 1, sense=np.full(20, -1))])])
+    point = AffineInvariant().point(G)
+    arrived, skipped = descend(problem, point, np.arange(20), 5, np.ones(4))
+    np.testing.assert_array_equal(arrived.G, point.G)
+    assert skipped == 0
