@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from helpers import columns, gram, regression
 
 from gramian import Block, Problem, Term
 from gramian.features import Array, Sparse
@@ -13,6 +12,8 @@ from gramian.measurements import Each, Pairs
 from gramian.solvers import Online, minimize
 from gramian.solvers.online import GRID, Schedule
 from gramian.streams import compiled, descend, generic
+
+from helpers import columns, gram, regression
 
 D, R, N = 8, 3, 200
 

@@ -30,6 +30,7 @@ def labelled_pairs(labels: Vector, n_pairs: int, rng: np.random.Generator) -> tu
     """Random pairs of different samples, (m, 2), and which of them share a label, (m,)."""
     pairs = rng.integers(len(labels), size=(n_pairs, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs = pairs[np.argsort(pairs[:, 0])]
     return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse.linalg
 
 from gramian.features import Identity
-from gramian.objective import Problem, Term
+from gramian.objective import Problem
 from gramian.types import Matrix, Vector
 
 __all__ = ["STARTS", "initial_factor"]
@@ -58,7 +58,7 @@ def fitted_scale(problem: Problem, G: Matrix) -> Matrix:
     predictions = problem.predict(problem.image(G))
     terms = [
         pair
-        for block, predicted in zip(problem.blocks, predictions, strict=True)
+        for block, predicted in zip(problem.pieces, predictions, strict=True)
         for pair in zip(block.terms, predicted, strict=True)
     ]
     with np.errstate(over="ignore"):
@@ -98,16 +98,21 @@ def spectral(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
     m, enough = len(problem.sampled.measurement), max(20 * problem.n_features, 5000)
     if m > enough:
         problem = problem.take(rng.permutation(m)[:enough])
-    term = problem.sampled
-    weights = [[deviations(term)]]
+    weights = deviations(problem)
     values, vectors = leading(lambda V: problem.pull(weights, problem.image(V)), problem, rank, rng)
+    if not values[0] > 0:
+        return vectors
     # Directions that the targets say nothing of keep a small share, for no rank may be lost.
-    return vectors * np.sqrt(np.maximum(values, 0.05 * max(float(values[0]), np.finfo(values.dtype).tiny)))
+    return vectors * np.sqrt(np.maximum(values / values[0], 0.05))
 
 
-def deviations(term: Term) -> Vector:
-    """weight · (target - weighted mean of the targets)."""
-    return term.weight * (term.target - (term.weight @ term.target) / np.sum(term.weight))
+def deviations(problem: Problem) -> list[list[Vector]]:
+    """weight · (target - weighted mean of the targets), piece by piece; without the mean where targets are alike."""
+    whole = problem.sampled
+    mean = (whole.weight @ whole.target) / np.sum(whole.weight)
+    if np.abs(whole.target - mean).max() <= 1e-6 * np.abs(whole.target).max():
+        mean = 0 * mean
+    return [[term.weight * (term.target - mean) for term in piece.terms] for piece in problem.pieces]
 
 
 def leading(

@@ -19,7 +19,7 @@ from gramian.geometries.polar import PolarPoint
 from gramian.losses import Squared
 from gramian.measurements import Each, Pairs
 from gramian.objective import Problem
-from gramian.types import Rows, Vector
+from gramian.types import Vector
 
 __all__ = ["compiled", "descend", "generic"]
 
@@ -29,7 +29,7 @@ LARGEST_COMPILED_BATCH = 256
 
 
 def descend(
-    problem: Problem, point: Point, order: Rows, batch_size: int, steps: Vector, *, adaptive: bool = False
+    problem: Problem, point: Point, order: Vector, batch_size: int, steps: Vector, *, adaptive: bool = False
 ) -> Arrived:
     """One step a batch, along -gradient of the batch's mean; steps[b] for batch b, over max(‖G‖², 1) if adaptive."""
     problem.passes += 2 * len(order) / len(problem.sampled.measurement)
@@ -39,7 +39,7 @@ def descend(
     return generic(problem, point, order, batch_size, steps, adaptive)
 
 
-def generic(problem: Problem, point: Point, order: Rows, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
+def generic(problem: Problem, point: Point, order: Vector, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
     """Any geometry, measurement and loss."""
     skipped = 0
     for batch, step in enumerate(steps):
@@ -68,7 +68,7 @@ def moved(gradient: Vector, point: Point, step: float, adaptive: bool) -> Point 
     return arrived if np.isfinite(arrived.G).all() else None
 
 
-def compiled(problem: Problem, point: Point) -> Callable[[Rows, int, Vector, bool], Arrived] | None:
+def compiled(problem: Problem, point: Point) -> Callable[[Vector, int, Vector, bool], Arrived] | None:
     """The kernel for a problem and a geometry; None where there is none."""
     term, features = problem.sampled, problem.blocks[0].features
     if type(term.loss) is not Squared or not isinstance(features, Array) or not features.X.flags.c_contiguous:
@@ -89,14 +89,14 @@ def compiled(problem: Problem, point: Point) -> Callable[[Rows, int, Vector, boo
     return None
 
 
-def run_flat(data: tuple, point: FlatPoint, order: Rows, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
+def run_flat(data: tuple, point: FlatPoint, order: Vector, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
     """The flat kernel, on a copy of the factor."""
     G = point.G.T.copy()
     skipped = flat_online(*data, order, batch_size, steps, adaptive, G)
     return FlatPoint(np.ascontiguousarray(G.T)), skipped
 
 
-def run_polar(data: tuple, point: PolarPoint, order: Rows, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
+def run_polar(data: tuple, point: PolarPoint, order: Vector, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:
     """The polar kernel, on copies of frame and root."""
     U, R = point.frame.T.copy(), point.core.root.copy()
     skipped = polar_online(*data, order, batch_size, steps, adaptive, point.settings.weight, U, R)

@@ -1,4 +1,4 @@
-"""Names for array types in signatures: a vector (m,), a matrix, and the numbers of some rows."""
+"""Names for array types in signatures: a vector (m,), a matrix, and what selects some rows."""
 
 from typing import Any
 
@@ -6,4 +6,4 @@ from numpy.typing import NDArray
 
 Vector = NDArray[Any]
 Matrix = NDArray[Any]
-Rows = NDArray[Any]
+Rows = NDArray[Any] | slice

@@ -12,7 +12,7 @@ import numpy as np
 from gramian._kernels.compiled import compiled
 
 # After so many updates of rank one a frame is made orthonormal again; rounding grows in between.
-MEND_EVERY = 64
+MEND_EVERY = 256
 # As in the geometries: the largest exponent of a step in the core, the longest of a step of the frame.
 LARGEST_EXPONENT = 2.0
 LONGEST = 100.0
@@ -128,30 +128,39 @@ def symmetric_power(A: Any, power: Any) -> Any:
 
 @compiled
 def mend(U: Any, R: Any) -> None:
-    """U orthonormal again, in place on U (r, d), and R with it, so that W stays as it is."""
-    gram = U @ U.T
-    U[:] = symmetric_power(gram, U.dtype.type(-0.5)) @ U
-    R[:] = symmetric_power(gram, U.dtype.type(0.5)) @ R
+    """U orthonormal again, in place on U (r, d), and R with it, so that W stays as it is.
+
+    To first order in the error E of UᵀU, which is of the size of rounding: U (I - E/2), (I + E/2) R.
+    """
+    half = U @ U.T
+    for k in range(half.shape[0]):
+        half[k, k] -= 1
+    half *= U.dtype.type(0.5)
+    U -= half @ U
+    R += half @ R
 
 
 @compiled
-def polar_one(v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U: Any, R: Any, work: Any) -> Any:
+def polar_one(
+    v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U: Any, R: Any, u: Any, z: Any, w: Any, q: Any
+) -> Any:
     """One polar step for one measurement, in place, O(d r + r²): both factors move by a matrix of rank one.
 
     With u = Uᵀv, z = Rᵀu, w = R z and h = v - U u: ξ = -α h wᵀ, whose polar factor is a rank-one change of U; and
-    exp of a multiple of z zᵀ is a rank-one change of R.
+    exp of a multiple of z zᵀ is a rank-one change of R. u, z, w (r) and q (d) are room to work in.
     """
     r, d = U.shape
-    u, z, w, h, y = work[0, :r], work[1, :r], work[2, :r], work[3], work[4]
-    project_image(U, v, u)
+    square_u = project_image(U, v, u)
+    z[:] = 0
+    for i in range(r):
+        for k in range(r):
+            z[k] += R[i, k] * u[i]
     square_z = R.dtype.type(0)
     for k in range(r):
-        total = R.dtype.type(0)
-        for i in range(r):
-            total += R[i, k] * u[i]
-        z[k] = total
-        square_z += total * total
+        square_z += z[k] * z[k]
     slope = judged(square_z, target, sense, weight)
+    if slope == 0:
+        return True
     square_w = R.dtype.type(0)
     for i in range(r):
         total = R.dtype.type(0)
@@ -159,20 +168,12 @@ def polar_one(v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U:
             total += R[i, k] * z[k]
         w[i] = total
         square_w += total * total
+    square_v = U.dtype.type(0)
     for j in range(d):
-        h[j] = v[j]
-        y[j] = 0
-    for k in range(r):
-        for j in range(d):
-            h[j] -= u[k] * U[k, j]
-            y[j] += w[k] * U[k, j]
-    square_h = U.dtype.type(0)
-    for j in range(d):
-        square_h += h[j] * h[j]
-    if not np.isfinite(slope * square_h * square_w * square_z):
+        square_v += v[j] * v[j]
+    if not np.isfinite(slope * square_v * square_w * square_z):
         return False
-    if slope == 0:
-        return True
+    square_h = max(square_v - square_u, U.dtype.type(0))
     rate = (1 - lam) * abs(slope) * square_z / LARGEST_EXPONENT
     rate = max(rate, 2 * lam * abs(slope) * np.sqrt(square_h * square_w) / LONGEST)
     if rate * s > 1:
@@ -180,19 +181,24 @@ def polar_one(v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U:
     if lam > 0 and square_w > 0:
         alpha = 2 * lam * s * slope
         shrink = 1 / np.sqrt(1 + alpha * alpha * square_h * square_w)
-        # (U + ξ)(I + (shrink-1) ŵ ŵᵀ) = U + [(shrink-1) U w / ‖w‖² - α shrink h] wᵀ
-        along_y = U.dtype.type((shrink - 1) / square_w)
+        # (U + ξ)(I + (shrink-1) ŵ ŵᵀ) = U + q wᵀ, q = (shrink-1)/‖w‖² U w - α shrink (v - U u)
+        along_w = U.dtype.type((shrink - 1) / square_w)
         along_h = U.dtype.type(alpha * shrink)
         for j in range(d):
-            h[j] = along_y * y[j] - along_h * h[j]
+            q[j] = -along_h * v[j]
+        for k in range(r):
+            c = along_w * w[k] + along_h * u[k]
+            for j in range(d):
+                q[j] += c * U[k, j]
         for k in range(r):
             for j in range(d):
-                U[k, j] += w[k] * h[j]
+                U[k, j] += w[k] * q[j]
     if lam < 1 and square_z > 0:
         grown = R.dtype.type(np.expm1(-0.5 * (1 - lam) * s * slope * square_z) / square_z)
         for i in range(r):
+            c = grown * w[i]
             for k in range(r):
-                R[i, k] += grown * w[i] * z[k]
+                R[i, k] += c * z[k]
     return True
 
 
@@ -207,7 +213,7 @@ def polar_step(MU: Any, N: Any, s: Any, lam: Any, U: Any, R: Any) -> Any:
     xi = B @ MU
     xi -= (xi @ U.T) @ U
     xi -= (xi @ U.T) @ U
-    rate = max(rate, 2 * lam * np.sqrt(np.linalg.eigvalsh(xi @ xi.T)[-1]) / LONGEST)
+    rate = max(rate, 2 * lam * np.sqrt(squared_norm(xi)) / LONGEST)
     if not np.isfinite(rate):
         return False
     if rate * s > 1:
@@ -243,7 +249,8 @@ def polar_online(
     z = np.empty(r, U.dtype)
     MU = np.zeros((r, d), U.dtype)
     N = np.zeros((r, r), U.dtype)
-    work = np.empty((5, max(d, r)), U.dtype)
+    w = np.empty(r, U.dtype)
+    q = np.empty(d, U.dtype)
     skipped = 0
     for batch in range(steps.shape[0]):
         start, stop = batch * p, min((batch + 1) * p, order.shape[0])
@@ -253,7 +260,7 @@ def polar_online(
         if stop - start == 1:
             row = order[start]
             read(X, first[row], second[row], v)
-            done = polar_one(v, target[row], sense[row], weight[row], s, lam, U, R, work)
+            done = polar_one(v, target[row], sense[row], weight[row], s, lam, U, R, u, z, w, q)
             if (batch + 1) % MEND_EVERY == 0:
                 mend(U, R)
         else:

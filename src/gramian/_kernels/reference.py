@@ -46,7 +46,7 @@ def triplets_predict(triplets: Any, Z: Any) -> Any:
 
 def triplets_along(triplets: Any, Z: Any, T: Any) -> Any:
     """The coefficients b, c of the differences of squared distances along Z + s T."""
-    far, near = pairs_along(triplets[:, [0, 2]], Z, T), pairs_along(triplets[:, [0, 1]], Z, T)
+    far, near = (pairs_along(triplets[:, [0, k]], Z, T) for k in (2, 1))
     return far[0] - near[0], far[1] - near[1]
 
 

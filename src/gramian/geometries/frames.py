@@ -39,9 +39,9 @@ def orthonormal(G: Matrix) -> tuple[Matrix, Matrix]:
 
 
 class Retraction:
-    """s -> U(s) for one frame and one velocity; `carry` applies the same small matrices to images."""
+    """s -> U(s) = (U + s ξ) Q(s) for one frame and one velocity; its small matrices carry images along too."""
 
-    #: Beyond this share of a right angle's tangent a step is no longer a step.
+    #: The longest step, as a tangent of the angles.
     longest = 100.0
 
     def __init__(self, U: Matrix, xi: Matrix) -> None:
@@ -50,16 +50,19 @@ class Retraction:
     @property
     def limit(self) -> float:
         """The longest step."""
-        speed = float(np.sqrt(np.linalg.norm(self.xx, 2)))
+        speed = float(np.sqrt(np.trace(self.xx)))
         return self.longest / speed if speed > 0 else np.inf
 
-    def gram(self, A: Matrix, C: Matrix) -> Matrix:
-        """The Gram matrix of U A + ξ C."""
-        mixed = A.T @ self.ux @ C
-        return A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C
+    def gram(self, s: float) -> Matrix:
+        """The Gram matrix of U + s ξ."""
+        return self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
 
-    def carry(self, s: float, F: Matrix, T: Matrix) -> Matrix:
-        """The new frame from the frame and its velocity, or its image from theirs."""
+    def blend(self, s: float, F: Matrix, T: Matrix) -> Matrix:
+        """F + s T."""
+        return F + s * T
+
+    def normaliser(self, s: float) -> Matrix | None:
+        """Q(s)."""
         raise NotImplementedError
 
 
@@ -68,22 +71,16 @@ class PolarFactor(Retraction):
 
     def normaliser(self, s: float) -> Matrix:
         """Gram^(-1/2)."""
-        gram = self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
-        return inverse_root(gram)
-
-    def carry(self, s: float, F: Matrix, T: Matrix) -> Matrix:
-        """(F + s T) Gram^(-1/2)."""
-        return (F + s * T) @ self.normaliser(s)
+        return inverse_root(self.gram(s))
 
 
-class TriangularFactor(PolarFactor):
+class TriangularFactor(Retraction):
     """qf: the orthonormal factor of the QR decomposition with positive diagonal, the paper's retraction."""
 
     def normaliser(self, s: float) -> Matrix:
         """The inverse of the Cholesky factor of the Gram matrix, upper triangular."""
-        gram = self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
-        upper = np.linalg.cholesky(gram).T
-        return scipy.linalg.solve_triangular(upper, np.eye(len(gram), dtype=gram.dtype))
+        gram = self.gram(s)
+        return scipy.linalg.solve_triangular(np.linalg.cholesky(gram).T, np.eye(len(gram), dtype=gram.dtype))
 
 
 class Geodesic(Retraction):
@@ -96,13 +93,17 @@ class Geodesic(Retraction):
         square, self.V = np.linalg.eigh(self.xx)
         self.sigma = np.sqrt(np.maximum(square, 0))
 
-    def carry(self, s: float, F: Matrix, T: Matrix) -> Matrix:
+    def blend(self, s: float, F: Matrix, T: Matrix) -> Matrix:
         """F V cos(sΣ) Vᵀ + T V (sin(sΣ)/Σ) Vᵀ, its Gram matrix mended."""
         angle = s * self.sigma
         A = (self.V * np.cos(angle)) @ self.V.T
         C = (self.V * (s * np.sinc(angle / np.pi))) @ self.V.T
-        mend = inverse_root(self.gram(A, C))
+        mixed = A.T @ self.ux @ C
+        mend = inverse_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
         return F @ (A @ mend) + T @ (C @ mend)
+
+    def normaliser(self, s: float) -> None:
+        """Nothing is left to do."""
 
 
 RETRACTIONS: dict[str, Callable[[Matrix, Matrix], Retraction]] = {

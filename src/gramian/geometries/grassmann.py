@@ -45,9 +45,14 @@ class SubspaceCurve(Curve):
         """The point at s."""
         return Subspace(self.carry(s, self.start.frame, self.direction), self.start.retraction)
 
-    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """The retraction's small matrices, applied."""
-        return F if T is None else self.retract.carry(s, F, T)
+    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+        """The retraction's."""
+        assert T is not None
+        return self.retract.blend(s, F, T)
+
+    def normaliser(self, s: float) -> Matrix | None:
+        """The retraction's."""
+        return self.retract.normaliser(s)
 
 
 class Grassmann(Geometry):

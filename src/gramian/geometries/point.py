@@ -112,9 +112,18 @@ class Curve(ABC):
     def point(self, s: float) -> Point:
         """The point at s."""
 
-    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """F A(s) + T C(s): the new frame from the frame and the direction, or its image from theirs."""
+    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+        """Y, the new frame but for `normaliser`, from the frame and the direction; or its image from theirs."""
         return F
+
+    def normaliser(self, s: float) -> Matrix | None:
+        """The small matrix Q (k, k) of F(s) = Y Q; None for the identity."""
+        return None
+
+    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+        """The new frame F(s) from the frame and the direction, or its image from theirs."""
+        Y, Q = self.blend(s, F, T), self.normaliser(s)
+        return Y if Q is None else Y @ Q
 
 
 class Straight(Curve):
@@ -130,7 +139,7 @@ class Straight(Curve):
         """The point at s."""
         return type(self.start)(self.carry(s, self.start.frame, self.direction))
 
-    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
         """F + s T."""
         assert T is not None
         return F + s * T

@@ -82,9 +82,13 @@ class PolarCurve(Curve):
         core = self.core(s) if start.settings.weight < 1 else start.core
         return PolarPoint(self.carry(s, start.frame, self.direction), core, start.settings)
 
-    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """The retraction's small matrices, applied."""
-        return F if T is None else self.retract.carry(s, F, T)
+    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
+        """The retraction's, where the frame moves."""
+        return F if T is None else self.retract.blend(s, F, T)
+
+    def normaliser(self, s: float) -> Matrix | None:
+        """The retraction's, where the frame moves."""
+        return None if self.direction is None else self.retract.normaliser(s)
 
 
 class Polar(Geometry):

@@ -20,6 +20,8 @@ class Each(Measurement):
     array([25.,  1.])
     """
 
+    separable = True
+
     def __init__(self, n_samples: int) -> None:
         self.n_samples = n_samples
 
@@ -40,4 +42,5 @@ class Each(Measurement):
 
     def take(self, rows: Rows) -> tuple[Each, Rows]:
         """The measurements of some samples, and those samples."""
-        return Each(len(rows)), rows
+        taken = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
+        return Each(taken), rows

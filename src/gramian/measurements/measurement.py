@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ class Measurement(ABC):
     The matrices X_i are never formed. `predict` and `weigh` are adjoint to each other:
     `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
     """
+
+    #: True if measurement i is made of sample i alone, so that rows of samples can be worked on apart.
+    separable: ClassVar[bool] = False
 
     @abstractmethod
     def __len__(self) -> int:

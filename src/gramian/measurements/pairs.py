@@ -21,7 +21,7 @@ class Pairs(Measurement):
     Parameters
     ----------
     pairs : array of int, shape (m, 2)
-        Sample numbers.
+        Sample numbers. Sorted by the first, they are read faster.
     n_samples : int, optional
         Checked against, when given.
 

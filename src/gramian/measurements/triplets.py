@@ -19,7 +19,7 @@ class Triplets(Measurement):
     Parameters
     ----------
     triplets : array of int, shape (m, 3)
-        Sample numbers: anchor, near, far.
+        Sample numbers: anchor, near, far. Sorted by the anchor, they are read faster.
     n_samples : int, optional
         Checked against, when given.
 

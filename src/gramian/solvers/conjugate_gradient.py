@@ -14,12 +14,12 @@ __all__ = ["ConjugateGradient"]
 
 
 class Memory(NamedTuple):
-    """The step before: where it started, its gradient and direction, and its size."""
+    """The step before: where it started, its gradient and direction, and the decrease size · slope it foresaw."""
 
     point: Point
     gradient: Any
     direction: Any
-    size: float
+    foreseen: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ConjugateGradient(Solver):
     --------
     >>> from gramian.solvers import ConjugateGradient
     >>> ConjugateGradient()
-    ConjugateGradient(search=Exact(tol=0.001, max_trials=60))
+    ConjugateGradient(search=Exact(tol=0.01, max_trials=60))
     """
 
     search: Search = field(default_factory=Exact)
@@ -48,9 +48,10 @@ class ConjugateGradient(Solver):
         steepest = -evaluation.gradient
         for direction in (steepest if memory is None else conjugate(evaluation, memory), steepest):
             line = evaluation.line(direction)
-            size = self.search(line, memory.size if memory else None)
+            # A first trial that foresees as much as the step before did; exact searches do without.
+            size = self.search(line, memory.foreseen / line.slope if memory else None)
             if size:
-                remembered = Memory(evaluation.point, evaluation.gradient, direction, size)
+                remembered = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope)
                 return Step(line.move(size), size, remembered)
             if direction is steepest:
                 break

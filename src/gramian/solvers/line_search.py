@@ -86,18 +86,20 @@ class Exact:
     Examples
     --------
     >>> from gramian.solvers import Exact
-    >>> Exact(tol=1e-2)
-    Exact(tol=0.01, max_trials=60)
+    >>> Exact(tol=1e-6)
+    Exact(tol=1e-06, max_trials=60)
     """
 
-    tol: float = 1e-3
+    tol: float = 1e-2
     max_trials: int = 60
 
     def __call__(self, line: Line, previous: float | None) -> float:
         """The step; where rounding makes it no better than none, halvings of it."""
         if not line.straight:
-            return interpolated(line, self.max_trials)
-        s = self.newton(line) if line.quartic is None else lowest(line.quartic)
+            return interpolated(line, previous, self.max_trials)
+        if line.quartic is None:
+            return self.newton(line)
+        s = lowest(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:
                 return s
@@ -105,38 +107,25 @@ class Exact:
         return 0.0
 
     def newton(self, line: Line) -> float:
-        """A root of the slope, by Newton's iteration kept inside a bracket."""
+        """A root of the slope, by Newton's iteration kept inside a bracket; the best step seen, 0 if none is better."""
         low, high = 0.0, np.inf
-        best, best_value = 0.0, line.value
-        s = bounded_newton(0.0, line.along(0.0), low, high, fallback=line.guess)
+        best, best_value = 0.0, line.value + line.start.noise
+        _, slope, curvature = line.along(0.0)
+        s = -slope / curvature if curvature > 0 else line.guess
         for _ in range(self.max_trials):
             value, slope, curvature = line.along(s)
             if not np.isfinite(value):
                 high, s = s, 0.5 * (low + s)
                 continue
-            if value < best_value:
+            if value <= best_value:
                 best, best_value = s, value
             if abs(slope) <= self.tol * abs(line.slope):
                 break
             low, high = (s, high) if slope < 0 else (low, s)
-            s = bounded_newton(
-                s,
-                (value, slope, curvature),
-                low,
-                high,
-                fallback=4 * s if np.isinf(high) else 0.5 * (low + high),
-            )
+            proposed = s - slope / curvature if curvature > 0 else np.nan
+            fallback = 4 * s if np.isinf(high) else 0.5 * (low + high)
+            s = proposed if low < proposed < min(high, 10 * s) else fallback
         return best
-
-
-def bounded_newton(s: float, here: tuple[float, float, float], low: float, high: float, fallback: float) -> float:
-    """Newton's next s if it lies inside the bracket and within ten times s; else the fallback."""
-    _, slope, curvature = here
-    if not curvature > 0:
-        return fallback
-    proposed = s - slope / curvature
-    inside = low < proposed < min(high, 10 * s if s > 0 else np.inf)
-    return proposed if inside else fallback
 
 
 def lowest(quartic: Vector) -> float:
@@ -158,9 +147,9 @@ def lowest(quartic: Vector) -> float:
     return float(candidates[np.argmin(values)])
 
 
-def interpolated(line: Line, max_trials: int, decrease: float = 1e-4) -> float:
+def interpolated(line: Line, previous: float | None, max_trials: int, decrease: float = 1e-4) -> float:
     """A step that lowers the value, near the minimum of parabolas through what is known."""
-    s = line.guess
+    s = min(previous, line.limit) if previous else line.guess
     for trial in range(max_trials):
         value = line(s)
         excess = value - line.value - s * line.slope

@@ -11,7 +11,7 @@ from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.loop import Solver, Step
 from gramian.streams import descend
-from gramian.types import Rows, Vector
+from gramian.types import Vector
 
 __all__ = ["Online", "Schedule"]
 
@@ -103,7 +103,7 @@ class Online(Solver):
         arrived, schedule = self.stream(evaluation, memory.schedule, order)
         return Step(arrived, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
 
-    def stream(self, evaluation: Evaluation, schedule: Schedule, order: Rows) -> tuple[Evaluation, Schedule]:
+    def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> tuple[Evaluation, Schedule]:
         """Where a problem's measurements, seen once in an order, lead; and the schedule from there on.
 
         Where the cost more than doubles the steps were too long: all is done again with a quarter of them.
@@ -143,9 +143,7 @@ class Online(Solver):
             for delay in delays:
                 schedule = Schedule(s / mean, delay * m).steps(m, self.batch_size)
                 with np.errstate(over="ignore", invalid="ignore"):
-                    arrived, _ = descend(
-                        subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive
-                    )
+                    arrived, _ = descend(subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive)
                     cost = subset.evaluate(arrived).value
                 costs[s, delay] = cost if np.isfinite(cost) else np.inf
 

@@ -1,0 +1,1 @@
+"""Benchmarks, each a ratio in one run: `python -m benchmarks.iteration`, `.online`, `.convergence`."""
