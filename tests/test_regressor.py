@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import PSDRegressor
-from gramian.estimators.regressor import warn_if_diverged
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent, Online, Result
 
@@ -286,9 +285,11 @@ def test_edge_cases_have_right_answers(rng):
 
 
 def test_online_that_ends_higher_than_it_began_warns():
-    result = Result(None, 2.0, 1, False, "", {"cost": np.array([1.0, 2.0])})
+    model = PSDRegressor(solver="online")
+    model.converged_ = True
+    result = Result(None, 2.0, 1, False, "", {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)})
     with pytest.warns(ConvergenceWarning, match=r"the cost rose from 1.00e\+00 to 2.00e\+00. Give smaller steps"):
-        warn_if_diverged(result)
+        model._warn(result)
 
 
 def test_a_seed_fixes_the_result(data):

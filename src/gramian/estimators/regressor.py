@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian.estimators.base import PSDEstimator, finite, uses_online
 from gramian.estimators.checks import (
     checked_factor,
-    checked_number,
     checked_rank,
     checked_sense,
     checked_weight,
@@ -23,27 +19,18 @@ from gramian.estimators.checks import (
     unchanged_on_failure,
 )
 from gramian.features import Features, Identity, as_features
-from gramian.geometries import GEOMETRIES, Geometry, Point
+from gramian.geometries import Geometry, Point
 from gramian.initialise import initial_factor
 from gramian.losses import LOSSES, Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
-from gramian.progress import combined
-from gramian.solvers import SOLVERS, Online, Result, Solver, minimize
-from gramian.solvers.online import Schedule
+from gramian.solvers import Online, Solver
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
 
 
-def is_online(estimator: PSDRegressor) -> bool:
-    """True where partial_fit is possible."""
-    if isinstance(estimator.solver, Online) or estimator.solver == "online":
-        return True
-    raise AttributeError(f"partial_fit needs solver='online'; this one has solver={estimator.solver!r}.")
-
-
-class PSDRegressor(RegressorMixin, BaseEstimator):
+class PSDRegressor(RegressorMixin, PSDEstimator):
     """Regression y = trace(W X), W positive semidefinite of rank r and never formed.
 
     X is given as vectors x, meaning X = x xᵀ and y = xᵀ W x, or as matrices.
@@ -146,24 +133,12 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
             problem = self._problem(X, y, sample_weight, sense, reset=True)
             rng = self._generator()
             solver = self._solver(rng)
-            point = self._start(problem, rng)
-            iterations = self.n_epochs if isinstance(solver, Online) else self.max_iter
-            report = combined(self.callback, self.verbose)
-            result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=report)
-            self._store(result, solver)
-        if isinstance(solver, Online):
-            warn_if_diverged(result)
-        elif not result.converged and result.n_iter == self.max_iter:
-            warnings.warn(
-                f"not converged after max_iter={self.max_iter} iterations: the gradient's norm is "
-                f"{result.history['gradient_norm'][-1]:.2e}, at first it was "
-                f"{result.history['gradient_norm'][0]:.2e}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            result = self._solve(problem, self._start(problem, rng), solver)
+            self._stream = (result.point, result.memory.schedule) if isinstance(solver, Online) else None
+        self._warn(result)
         return self
 
-    @available_if(is_online)
+    @available_if(uses_online)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
         """Learn on, from some more data seen once, in the order given; with solver="online" only.
 
@@ -180,19 +155,20 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         self
         """
         with unchanged_on_failure(self):
-            first = not hasattr(self, "_stream")
-            problem = self._problem(X, y, sample_weight, sense, reset=first)
+            stream = getattr(self, "_stream", None)
+            problem = self._problem(X, y, sample_weight, sense, reset=stream is None)
             rng = self._generator()
             solver = self._solver(rng)
             assert isinstance(solver, Online)
-            if first:
+            if stream is None:
                 point = self._start(problem, rng)
                 schedule = solver.schedule(problem, point, rng)
             else:
-                point, schedule = self._stream
+                point, schedule = stream
             order = np.arange(len(problem.sampled.measurement))
             arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
-            self._keep(arrived.point, schedule)
+            self.factor_ = finite(arrived.point.G)
+            self._stream = arrived.point, schedule
             self.n_iter_ = getattr(self, "n_iter_", 0) + 1
             self.converged_ = True
         return self
@@ -241,40 +217,12 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         loss = chosen("loss", self.loss, LOSSES, Loss)
         return Problem([Block(features, [Term(measurement, y, loss, senses, weight)])])
 
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _solver(self, rng: np.random.Generator) -> Solver:
-        checked_number("max_iter", self.max_iter, least=0, integer=True)
-        checked_number("n_epochs", self.n_epochs, least=0, integer=True)
-        checked_number("batch_size", self.batch_size, least=1, integer=True)
-        checked_number("tol", self.tol, least=0)
-        solver = chosen("solver", self.solver, SOLVERS, Solver)
-        if isinstance(solver, Online) and isinstance(self.solver, str):
-            return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
-        return solver
-
     def _start(self, problem: Problem, rng: np.random.Generator) -> Point:
-        geometry = chosen("geometry", self.geometry, GEOMETRIES, Geometry)
+        geometry = self._geometry()
         rank = checked_rank(self.rank, problem.n_features, geometry)
         if isinstance(self.init, str):
             return geometry.point(initial_factor(self.init, problem, rank, rng))
         return geometry.point(checked_factor(self.init, problem.n_features, rank, problem.dtype))
-
-    def _store(self, result: Result, solver: Solver) -> None:
-        self._keep(result.point, result.memory.schedule if isinstance(solver, Online) else None)
-        self.n_iter_ = result.n_iter
-        self.converged_ = result.converged or not solver.stops
-        self.history_ = result.history
-
-    def _keep(self, point: Point, schedule: Schedule | None) -> None:
-        if not np.isfinite(point.G).all():
-            raise ValueError("the factor is no longer finite: the steps were too long. Scale X, or lower the step.")
-        self.factor_ = point.G
-        if schedule is not None:
-            self._stream = point, schedule
-        elif hasattr(self, "_stream"):
-            del self._stream
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -292,15 +240,3 @@ def measured(X: Any) -> tuple[Features, Measurement]:
     if X.ndim != 3 or X.shape[1] != X.shape[2]:
         raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
     return Identity(X.shape[1], X.dtype), Dense(X)
-
-
-def warn_if_diverged(result: Result) -> None:
-    """A ConvergenceWarning where online descent ended higher than it began."""
-    cost = result.history["cost"]
-    if not cost[-1] <= cost[0]:
-        warnings.warn(
-            f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "
-            "solver=Online(step_size=...), or scale X.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
