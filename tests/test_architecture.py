@@ -12,10 +12,10 @@ SOURCE = Path(gramian.__file__).parent
 PARTS = {"features", "measurements", "losses", "geometries", "solvers"}
 LAYERS = [
     {"_kernels", "types"},
-    {"features", "measurements", "losses", "geometries", "execution"},
+    {"features", "measurements", "losses", "penalties", "geometries", "execution"},
     {"closeness"},
     {"objective"},
-    {"streams", "initialise"},
+    {"streams", "initialise", "sampling"},
     {"solvers"},
     {"progress"},
     {"estimators"},

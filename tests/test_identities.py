@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from gramian import Block, Problem, Term
-from gramian.features import Array
+from gramian.features import Array, Identity
 from gramian.geometries import Polar
 from gramian.losses import LOSSES
 from gramian.measurements import Each
+from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
 from helpers import EXAMPLES, POINTS, columns, gram, problem_of, rank_one, regression, tangent_at
@@ -35,6 +36,36 @@ def test_the_gradient_is_the_metric_s(geometry, kind, loss, rng):
     h = 1e-5 / np.linalg.norm(point.velocity(tangent))
     ahead, behind = (problem.evaluate(point.curve(t).point(h)).value for t in (tangent, -tangent))
     assert (ahead - behind) / (2 * h) == pytest.approx(slope, rel=1e-5, abs=1e-6 * abs(evaluation.value) / h * 1e-5)
+
+
+@geometries
+def test_penalties_keep_the_identities(geometry, rng):
+    """A penalty beside measurements: gradient, line, Gauss-Newton operator and carried evaluations are right."""
+    data = problem_of(EXAMPLES["pairs"](rng, np.float64), rng).blocks[0]
+    penalty = Block(Identity(D), [Toward(rng.standard_normal((D, 3)), 0.7)])
+    both, alone = Problem([data, penalty]), Problem([penalty])
+    evaluation = both.evaluate(start(geometry, rng))
+    point = evaluation.point
+    W, W0 = gram(point), penalty.terms[0].factor @ penalty.terms[0].factor.T
+    assert alone.evaluate(point).value == pytest.approx(0.35 * np.sum((W - W0) ** 2) / np.sum(W0**2))
+    tangent = tangent_at(point, rng)
+    h = 1e-5 / np.linalg.norm(point.velocity(tangent))
+    ahead, behind = (both.evaluate(point.curve(t).point(h)).value for t in (tangent, -tangent))
+    assert (ahead - behind) / (2 * h) == pytest.approx(point.inner(evaluation.gradient, tangent), rel=1e-5)
+    change = (gram(point.curve(tangent).point(h)) - gram(point.curve(-tangent).point(h))) / (2 * h)
+    single = alone.evaluate(point)
+    form = single.point.inner(tangent, single.gauss_newton(tangent))
+    assert form == pytest.approx(0.7 * np.sum(change**2) / np.sum(W0**2), rel=1e-5)
+    line = evaluation.line(-evaluation.gradient)
+    s = 0.3 * line.guess
+    arrived, fresh = line.move(s), both.evaluate(line.curve.point(s))
+    assert arrived.value == pytest.approx(fresh.value, rel=1e-10)
+    np.testing.assert_allclose(arrived.gradient, fresh.gradient, rtol=1e-7, atol=1e-9 * fresh.gradient_norm)
+    if line.straight:
+        assert line.along(s)[0] == pytest.approx(fresh.value, rel=1e-10)
+        assert point.inner(tangent, evaluation.hessian(tangent)) == pytest.approx(
+            evaluation.line(tangent).along(0.0)[2], rel=1e-8
+        )
 
 
 @geometries

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse.linalg
 
 from gramian.features import Identity
-from gramian.objective import Problem
+from gramian.objective import Problem, Term
 from gramian.types import Matrix, Vector
 
 __all__ = ["STARTS", "initial_factor"]
@@ -57,9 +57,10 @@ def fitted_scale(problem: Problem, G: Matrix) -> Matrix:
     """√c G with c > 0 that fits predictions to targets by least squares; a small one where they disagree in sign."""
     predictions = problem.predict(problem.image(G))
     terms = [
-        pair
-        for block, predicted in zip(problem.pieces, predictions, strict=True)
-        for pair in zip(block.terms, predicted, strict=True)
+        (term, predicted)
+        for piece, parts in zip(problem.pieces, predictions, strict=True)
+        for term, predicted in zip(piece.terms, parts, strict=True)
+        if isinstance(term, Term)
     ]
     with np.errstate(over="ignore"):
         square = sum(float(np.sum(t.weight * p**2, dtype=np.float64)) for t, p in terms)
@@ -112,7 +113,10 @@ def deviations(problem: Problem) -> list[list[Vector]]:
     mean = (whole.weight @ whole.target) / np.sum(whole.weight)
     if np.abs(whole.target - mean).max() <= 1e-6 * np.abs(whole.target).max():
         mean = 0 * mean
-    return [[term.weight * (term.target - mean) for term in piece.terms] for piece in problem.pieces]
+    return [
+        [term.weight * (term.target - mean) for term in piece.terms if isinstance(term, Term)]
+        for piece in problem.pieces
+    ]
 
 
 def leading(

@@ -11,7 +11,7 @@ import numpy as np
 from gramian.geometries import Point
 from gramian.objective.line import Line
 from gramian.objective.terms import Block, sum_of
-from gramian.types import Matrix, Vector
+from gramian.types import Matrix
 
 if TYPE_CHECKING:
     from gramian.objective.problem import Problem
@@ -27,7 +27,7 @@ class Evaluation:
         problem: Problem,
         point: Point,
         images: Callable[[], Sequence[Matrix]],
-        predictions: Sequence[Sequence[Vector]],
+        predictions: Sequence[Sequence[Any]],
     ) -> None:
         self.problem = problem
         self._images = images
@@ -75,44 +75,40 @@ class Evaluation:
 
     def gauss_newton(self, tangent: Any) -> Any:
         """The Gauss-Newton operator on a tangent; two passes, one where the frame stands still."""
-        _, speeds = self.velocities(tangent)
-        return self.point.gradient(self.problem.pull(self.curved(speeds), self.images))
+        weights, _ = self.curvature(tangent, self.image_of(self.point.frame_velocity(tangent)))
+        return self.point.gradient(self.problem.pull(weights, self.images))
 
     def hessian(self, tangent: Any) -> Any:
         """The Hessian on a tangent, for straight geometries; two passes."""
-        images, speeds = self.velocities(tangent)
+        images = self.image_of(self.point.frame_velocity(tangent))
+        weights, _ = self.curvature(tangent, images)
         problem = self.problem
         problem.passes += 1
         pulled = problem.execution.map(
-            lambda b, curved, XF, slopes, XT: b.features.pull(b.weigh(curved, XF) + b.weigh(slopes, XT)),
+            lambda b, bent, XF, slopes, XT: b.features.pull(b.weigh(bent, XF) + b.weigh(slopes, XT)),
             problem.pieces,
-            self.curved(speeds),
+            weights,
             self.images,
             self.slopes,
             images,
         )
         return self.point.gradient(sum_of(pulled))
 
-    def velocities(self, tangent: Any, images: Sequence[Matrix | None] | None = None) -> tuple[Any, Any]:
-        """Images of the frame's velocity, and the speeds d(prediction)/ds of every term, along a tangent."""
-        point, problem = self.point, self.problem
-        direction, dR = point.frame_velocity(tangent), point.root_velocity(tangent)
-        if images is None:
-            images = [None] * len(problem.pieces) if direction is None else problem.image(direction)
+    def image_of(self, direction: Matrix | None) -> Sequence[Matrix | None]:
+        """Images of a direction; one pass, none where there is no direction."""
+        return [None] * len(self.problem.pieces) if direction is None else self.problem.image(direction)
 
-        def speeds(block: Block, XF: Matrix, XT: Matrix | None) -> list[Vector]:
-            Z, velocity = point.image(XF), point.image_velocity(XF, XT, dR)
-            return [term.measurement.along(Z, velocity)[0] for term in block.terms]
-
-        return images, problem.execution.map(speeds, problem.pieces, self.images, images)
-
-    def curved(self, speeds: Sequence[Sequence[Vector]]) -> list[list[Vector]]:
-        """Curvature times speed, of every term."""
-        return self.problem.execution.map(
-            lambda block, predictions, speed: [
-                t.curvature(p) * v for t, p, v in zip(block.terms, predictions, speed, strict=True)
-            ],
+    def curvature(self, tangent: Any, images: Sequence[Matrix | None]) -> tuple[list[Any], float]:
+        """Weights of the Gauss-Newton operator along a tangent, and its quadratic form; images of the direction."""
+        point = self.point
+        dR = point.root_velocity(tangent)
+        parts = self.problem.execution.map(
+            lambda block, predictions, XF, XT: block.gauss_newton(
+                predictions, point.image(XF), point.image_velocity(XF, XT, dR)
+            ),
             self.problem.pieces,
             self.predictions,
-            speeds,
+            self.images,
+            images,
         )
+        return [weights for weights, _ in parts], sum(form for _, form in parts)

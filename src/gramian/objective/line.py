@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from gramian.geometries import Curve
 from gramian.objective.terms import Block, sum_of
-from gramian.types import Matrix, Vector
+from gramian.types import Vector
 
 if TYPE_CHECKING:
     from gramian.objective.evaluation import Evaluation
@@ -31,9 +30,9 @@ class Line:
         self.value = start.value
         self.slope = start.point.inner(start.gradient, tangent)
         self.curve: Curve = start.point.curve(tangent)
+        self.run = start.problem.execution.map
         self.limit = self.curve.limit
-        problem, T = start.problem, self.curve.direction
-        self.images = [None] * len(problem.pieces) if T is None else problem.image(T)
+        self.images = start.image_of(self.curve.direction)
         self._trial: tuple[float, Evaluation] | None = None
 
     @property
@@ -42,51 +41,30 @@ class Line:
         return self.curve.straight
 
     @cached_property
-    def polynomials(self) -> list[list[tuple[Vector, Vector, Vector]]]:
-        """(a, b, c) of every term, on a straight line."""
-
-        def coefficients(block: Block, predictions: Sequence[Vector], Z: Matrix, XT: Matrix) -> list[Any]:
-            terms = zip(block.terms, predictions, strict=True)
-            return [(a, *term.measurement.along(Z, XT)) for term, a in terms]
-
+    def lines(self) -> list[Any]:
+        """What every term knows along the line, if it is straight."""
         start = self.start
-        return start.problem.execution.map(
-            coefficients, start.problem.pieces, start.predictions, start.images, self.images
-        )
+        return self.run(Block.line, start.problem.pieces, start.predictions, start.images, self.images)
 
     def along(self, s: float) -> tuple[float, float, float]:
         """Value, slope and curvature at s, on a straight line."""
-
-        def sums(block: Block, lines: Any) -> Any:
-            terms = zip(block.terms, lines, strict=True)
-            return np.sum([t.loss.along(x, t.target, t.sense, t.weight, s) for t, x in terms], axis=0)
-
-        value, slope, curvature = sum_of(
-            self.start.problem.execution.map(sums, self.start.problem.pieces, self.polynomials)
-        )
+        sums = self.run(lambda block, lines: block.along(lines, s), self.start.problem.pieces, self.lines)
+        value, slope, curvature = sum_of(sums)
         return float(value), float(slope), float(curvature)
 
     @cached_property
     def quartic(self) -> Vector | None:
         """The coefficients (5,) of the objective along the line, if it is one polynomial; else None."""
-
-        def coefficients(block: Block, lines: Any) -> Any:
-            terms = zip(block.terms, lines, strict=True)
-            return [t.loss.quartic(x, t.target, t.sense, t.weight) for t, x in terms]
-
         if not self.straight:
             return None
-        blocks = self.start.problem.execution.map(coefficients, self.start.problem.pieces, self.polynomials)
-        parts = [part for block in blocks for part in block]
+        parts = [q for qs in self.run(Block.quartic, self.start.problem.pieces, self.lines) for q in qs]
         return None if any(part is None for part in parts) else sum_of(parts)
 
     @cached_property
     def guess(self) -> float:
         """The step to the minimum of the Gauss-Newton model; where that is flat, one as long as the factor."""
         start = self.start
-        _, speeds = start.velocities(self.tangent, self.images)
-        curved = start.curved(speeds)
-        bend = sum(float(np.vdot(a, b)) for x, y in zip(curved, speeds, strict=True) for a, b in zip(x, y, strict=True))
+        _, bend = start.curvature(self.tangent, self.images)
         if bend > 0 and np.isfinite(bend):
             return min(-self.slope / bend, self.limit)
         moved = float(np.linalg.norm(start.point.velocity(self.tangent)))
@@ -107,10 +85,10 @@ class Line:
         return self._trial[1]
 
     def _move(self, s: float) -> Evaluation:
-        start, curve, run = self.start, self.curve, self.start.problem.execution.map
+        start, curve, run = self.start, self.curve, self.run
         point = curve.point(s)
         if self.straight:
-            predictions = [[a + s * (b + s * c) for a, b, c in block] for block in self.polynomials]
+            predictions = run(lambda block, lines: block.moved(lines, s), start.problem.pieces, self.lines)
             images = lambda: run(lambda XF, XT: curve.blend(s, XF, XT), start.images, self.images)  # noqa: E731
             return type(start)(start.problem, point, images, predictions)
         blends, Q = run(lambda XF, XT: curve.blend(s, XF, XT), start.images, self.images), curve.normaliser(s)

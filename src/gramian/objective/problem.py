@@ -13,7 +13,7 @@ from gramian.execution import Execution, Serial
 from gramian.geometries import Point
 from gramian.objective.evaluation import Evaluation
 from gramian.objective.terms import Block, Term, sum_of
-from gramian.types import Matrix, Rows, Vector
+from gramian.types import Matrix, Rows
 
 __all__ = ["Problem"]
 
@@ -64,9 +64,8 @@ class Problem:
     @cached_property
     def value_at_zero(self) -> float:
         """f at W = 0, the scale against which a value is small."""
-        dtype = self.dtype
-        zeros = [[np.zeros(len(t.measurement), dtype) for t in block.terms] for block in self.pieces]
-        return sum(j.value for j in self.execution.map(Block.judge, self.pieces, zeros))
+        zeros = [np.zeros((piece.features.shape[0], 1), self.dtype) for piece in self.pieces]
+        return sum(piece.judge(piece.predict(Z)).value for piece, Z in zip(self.pieces, zeros, strict=True))
 
     def image(self, B: Matrix) -> list[Matrix]:
         """X B, block by block; one pass."""
@@ -78,9 +77,9 @@ class Problem:
         self.passes += 1
         return sum_of(self.execution.map(lambda b, w, Z: b.features.pull(b.weigh(w, Z)), self.pieces, weights, images))
 
-    def predict(self, images: Sequence[Matrix]) -> list[list[Vector]]:
-        """Predictions of every term of every block from images Z of the factor."""
-        return self.execution.map(lambda block, Z: [t.measurement.predict(Z) for t in block.terms], self.pieces, images)
+    def predict(self, images: Sequence[Matrix]) -> list[list[Any]]:
+        """Predictions of every term from images Z of the factor."""
+        return self.execution.map(Block.predict, self.pieces, images)
 
     def evaluate(self, point: Point) -> Evaluation:
         """The objective at a point; one pass."""
@@ -90,9 +89,10 @@ class Problem:
     @property
     def sampled(self) -> Term:
         """The one term of a problem that can be sampled from."""
-        if len(self.blocks) != 1 or len(self.blocks[0].terms) != 1:
+        terms = [term for block in self.blocks for term in block.terms]
+        if len(terms) != 1 or not isinstance(terms[0], Term):
             raise ValueError("mini-batches need a problem of one block with one term.")
-        return self.blocks[0].terms[0]
+        return terms[0]
 
     def take(self, rows: Rows) -> Problem:
         """The problem of some of its measurements: a mini-batch. Its value is an unbiased estimate of the whole."""

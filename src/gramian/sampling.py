@@ -1,0 +1,191 @@
+"""Labels to pairs and triplets of samples: seeded, vectorised, never an N x N matrix.
+
+Pairs and triplets come sorted by their first sample, which makes them faster to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+
+from gramian.types import Matrix, Vector
+
+__all__ = ["labelled_pairs", "nearest_triplets", "random_pairs"]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a RandomState, None, or itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def by_first(rows: Matrix) -> Matrix:
+    """The rows, sorted by their first entry."""
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> Matrix:
+    """Pairs of different samples, drawn uniformly with replacement.
+
+    Parameters
+    ----------
+    n_samples : int
+        At least 2.
+    n_pairs : int
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    array of int, shape (n_pairs, 2)
+
+    Examples
+    --------
+    >>> from gramian.sampling import random_pairs
+    >>> pairs = random_pairs(10, 4, random_state=0)
+    >>> pairs.shape, bool((pairs[:, 0] != pairs[:, 1]).all())
+    ((4, 2), True)
+    """
+    if n_samples < 2:
+        raise ValueError(f"n_samples={n_samples}: a pair needs at least 2 samples.")
+    rng = generator(random_state)
+    first = rng.integers(n_samples, size=n_pairs)
+    # One of the others, uniformly: a number below n-1, moved up past the first.
+    second = rng.integers(n_samples - 1, size=n_pairs)
+    return by_first(np.column_stack([first, second + (second >= first)]))
+
+
+def labelled_pairs(
+    labels: Any, n_pairs: int, *, balanced: bool = False, random_state: Any = None
+) -> tuple[Matrix, Vector]:
+    """Pairs of different samples, and which of them share a label.
+
+    Parameters
+    ----------
+    labels : array, shape (N,)
+    n_pairs : int
+    balanced : bool
+        False draws pairs as they fall, as the paper does; True draws half of them from samples of one label and half
+        from samples of different labels.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    pairs : array of int, shape (n_pairs, 2)
+    same : array of bool, shape (n_pairs,)
+
+    Examples
+    --------
+    >>> from gramian.sampling import labelled_pairs
+    >>> pairs, same = labelled_pairs([0, 0, 0, 1, 1, 1], 10, balanced=True, random_state=0)
+    >>> int(same.sum())
+    5
+    """
+    labels = np.asarray(labels)
+    rng = generator(random_state)
+    if not balanced:
+        pairs = random_pairs(len(labels), n_pairs, random_state=rng)
+        return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    groups = Groups(labels)
+    alike = groups.same(n_pairs // 2, rng)
+    pairs = by_first(np.concatenate([alike, groups.different(n_pairs - len(alike), rng)]))
+    return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
+
+
+class Groups:
+    """Samples in the order of their labels, so that a label's samples are a range of numbers."""
+
+    def __init__(self, labels: Vector) -> None:
+        _, codes, self.counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if len(self.counts) < 2:
+            raise ValueError("labels are all the same: there are no pairs of different labels.")
+        self.order = np.argsort(codes, kind="stable")
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    def same(self, n_pairs: int, rng: np.random.Generator) -> Matrix:
+        """Pairs of one label, uniformly over all such pairs."""
+        chances = self.counts * (self.counts - 1.0)
+        if not chances.any():
+            raise ValueError("every label has a single sample: there are no pairs of one label.")
+        group = rng.choice(len(self.counts), size=n_pairs, p=chances / chances.sum())
+        first = rng.integers(self.counts[group])
+        second = rng.integers(self.counts[group] - 1)
+        second += second >= first
+        return self.order[self.starts[group][:, None] + np.column_stack([first, second])]
+
+    def different(self, n_pairs: int, rng: np.random.Generator) -> Matrix:
+        """Pairs of different labels, uniformly over all such pairs."""
+        n = len(self.order)
+        chances = self.counts * (n - self.counts).astype(float)
+        group = rng.choice(len(self.counts), size=n_pairs, p=chances / chances.sum())
+        first = self.starts[group] + rng.integers(self.counts[group])
+        # One of the samples of other labels: a number below n - count, moved up past the label's range.
+        second = rng.integers(n - self.counts[group])
+        second += np.where(second >= self.starts[group], self.counts[group], 0)
+        return self.order[np.column_stack([first, second])]
+
+
+def nearest_triplets(
+    Z: Matrix, labels: Any, *, n_targets: int = 3, n_impostors: int = 10, anchors: Vector | None = None
+) -> Matrix:
+    """Triplets (anchor, near, far): the nearest samples of an anchor's label against the nearest of other labels.
+
+    Each anchor's n_targets nearest of its own label are paired with each of its n_impostors nearest of other labels, by
+    Euclidean distance between rows of Z. Labels of a single sample give no triplets as anchors.
+
+    Parameters
+    ----------
+    Z : array, shape (N, k)
+        Samples, as they are mapped now.
+    labels : array, shape (N,)
+    n_targets, n_impostors : int
+    anchors : array of int, optional
+        The samples to make triplets for; all of them by default.
+
+    Returns
+    -------
+    array of int, shape (m, 3)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.sampling import nearest_triplets
+    >>> Z = np.array([[0.0], [1.0], [1.5], [9.0]])
+    >>> nearest_triplets(Z, [0, 0, 1, 1], n_targets=1, n_impostors=1)
+    array([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]])
+    """
+    labels = np.asarray(labels)
+    anchors = np.arange(len(labels)) if anchors is None else np.asarray(anchors)
+    parts = []
+    for label in np.unique(labels[anchors]):
+        own, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
+        mine = anchors[labels[anchors] == label]
+        k, j = min(n_targets, len(own) - 1), min(n_impostors, len(others))
+        if k < 1 or j < 1:
+            continue
+        near = nearest_others(Z, mine, own, k)
+        far = others[NearestNeighbors(n_neighbors=j).fit(Z[others]).kneighbors(Z[mine], return_distance=False)]
+        parts.append(combinations(mine, near, far))
+    if not parts:
+        raise ValueError("no triplets: at least two labels are needed, and one of them with two samples.")
+    return by_first(np.concatenate(parts))
+
+
+def nearest_others(Z: Matrix, anchors: Vector, own: Vector, k: int) -> Matrix:
+    """The k samples of `own` nearest to each anchor, which is one of them itself, (len(anchors), k)."""
+    found = own[NearestNeighbors(n_neighbors=k + 1).fit(Z[own]).kneighbors(Z[anchors], return_distance=False)]
+    # An anchor is nearest to itself, but for duplicates: drop it where it is, else the farthest.
+    itself = found == anchors[:, None]
+    itself[~itself.any(axis=1), -1] = True
+    return found[~itself].reshape(len(anchors), k)
+
+
+def combinations(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
+    """Every near with every far of each anchor, (m, 3)."""
+    k, j = near.shape[1], far.shape[1]
+    return np.column_stack(
+        [np.repeat(anchors, k * j), np.repeat(near, j, axis=1).ravel(), np.tile(far, (1, k)).ravel()]
+    )
