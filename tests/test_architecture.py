@@ -11,7 +11,7 @@ from gramian.geometries import GEOMETRIES, Geometry
 SOURCE = Path(gramian.__file__).parent
 PARTS = {"features", "measurements", "losses", "geometries", "solvers"}
 LAYERS = [
-    {"_kernels", "types"},
+    {"_kernels", "types", "checks"},
     {"features", "measurements", "losses", "penalties", "geometries", "execution"},
     {"closeness"},
     {"objective"},

@@ -44,6 +44,21 @@ def test_scaled_metric_is_regularised_by_the_level(rng):
     assert np.isfinite(lost.gradient(rng.standard_normal((D, R)))).all()
 
 
+def test_a_moment_is_the_same_as_whitened_data(rng, slope):
+    A = rng.standard_normal((20, D))
+    C = A.T @ A / 20
+    lower = np.linalg.cholesky(C)
+    G = rng.standard_normal((D, R))
+    # With x = L⁻¹... whitened by L Lᵀ = C, W becomes Lᵀ W L, its factor Lᵀ G, and M becomes L⁻¹ M L⁻ᵀ.
+    inverse = np.linalg.inv(lower)
+    white = updated(Scaled(), lower.T @ G, inverse @ slope @ inverse.T)
+    given = updated(Scaled(C), G, slope)
+    np.testing.assert_allclose(lower.T @ given.G, white.G, rtol=1e-9, atol=1e-9)
+    point, other = Scaled(C).point(G), Scaled().point(lower.T @ G)
+    a, b = rng.standard_normal((2, D, R))
+    assert point.damped(0.3).inner(a, b) == pytest.approx(other.damped(0.3).inner(lower.T @ a, lower.T @ b))
+
+
 def test_affine_invariant_update_is_the_geodesic(rng, slope):
     G = rng.standard_normal((D, D))
     W = G @ G.T

@@ -9,6 +9,7 @@ from gramian.geometries import Polar
 from gramian.losses import LOSSES
 from gramian.measurements import Each
 from gramian.penalties import Toward
+from gramian.solvers import SOLVERS as REGISTERED
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
 from helpers import EXAMPLES, POINTS, columns, gram, problem_of, rank_one, regression, tangent_at
@@ -149,7 +150,9 @@ def test_rotating_the_data_rotates_the_matrix(geometry, rng):
     np.testing.assert_allclose(gram(turned.point), Q.T @ gram(plain.point) @ Q, atol=1e-9)
 
 
-SOLVERS = [GradientDescent(Armijo(initial=None)), GradientDescent(Exact()), ConjugateGradient(), TrustRegion()]
+SOLVERS = [kind() for kind in REGISTERED.values() if kind.stops]
+SOLVERS = [GradientDescent(Armijo(initial=None)) if s == GradientDescent() else s for s in SOLVERS]
+SOLVERS += [GradientDescent(Exact()), TrustRegion("newton")]
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: repr(s)[:40])

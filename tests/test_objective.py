@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from gramian import Block, Problem, Term
-from gramian.features import Array
+from gramian.features import Array, Identity
 from gramian.geometries import Flat, Scaled
-from gramian.measurements import Each, Pairs
+from gramian.measurements import Dense, Each, Pairs
+from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
 from helpers import EXAMPLES, POINTS, columns, problem_of, regression, tangent_at
@@ -90,6 +91,34 @@ def test_the_hessian_is_the_second_derivative_on_straight_geometries(kind, rng):
 def test_value_at_zero(rng):
     problem, _ = counted_problem(rng, "each")
     assert problem.value_at_zero == pytest.approx(0.5 * np.mean(problem.sampled.target**2))
+
+
+def test_blocks_refuse_measurements_that_do_not_fit(rng):
+    X = Array(rng.standard_normal((10, 3)))
+    with pytest.raises(ValueError, match=r"pairs\[1\] = \(0, 10\) is out of range; samples are numbered 0 to 9"):
+        Block(X, [Term(Pairs([[0, 1], [0, 10]]), np.ones(2))])
+    with pytest.raises(ValueError, match=r"Each\(7\) measures 7 samples, but there are 10"):
+        Block(X, [Term(Each(7), np.ones(7))])
+    with pytest.raises(ValueError, match="matrices are 4 x 4, but there are 3 coordinates"):
+        Block(Identity(3), [Term(Dense(np.ones((2, 4, 4))), np.ones(2))])
+    with pytest.raises(ValueError, match="factor has 4 rows"):
+        Block(Identity(3), [Toward(np.eye(4))])
+    with pytest.raises(ValueError, match="dtype int64; expected float32 or float64"):
+        Block(Array(np.ones((2, 2), np.int64)), [Term(Each(2), np.ones(2))])
+
+
+def test_integer_targets_are_numbers():
+    term = Term(Each(3), np.array([1, 2, 3]))
+    assert term.target.dtype == np.float64
+    np.testing.assert_allclose(term.weight, 1 / 3)
+
+
+def test_long_data_is_worked_on_in_pieces_with_the_same_result(rng):
+    X, y, _, start = regression(rng, 20000, 5, 2)
+    whole = Problem([Block(Array(X), [Term(Each(20000), y)])])
+    assert len(whole.pieces) == 3
+    whole_evaluation = whole.evaluate(Flat().point(start))
+    assert whole_evaluation.value == pytest.approx(0.5 * np.mean((np.sum((X @ start) ** 2, axis=1) - y) ** 2))
 
 
 @pytest.mark.parametrize("name", ["target", "sense", "weight"])

@@ -1,15 +1,18 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import PSDRegressor
+from gramian.estimators.base import finite
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent, Online, Result
 
@@ -189,6 +192,11 @@ BAD = {
     "init of another shape": ({"init": np.ones((2, 2))}, None, r"init has shape \(2, 2\); expected .* = \(6, 2\)"),
     "NaN in init": ({"init": np.full((6, 2), np.nan)}, None, "init contains NaN"),
     "init of lower rank": ({"init": np.ones((6, 2)), "geometry": "polar"}, None, "rank 1 but 2 columns"),
+    "init of zeros": ({"init": np.zeros((6, 2))}, None, "init has rank 0 but 2 columns"),
+    "init of words": ({"init": [["a"]]}, None, "init cannot be read as numbers"),
+    "a class for an object": ({"geometry": Polar}, None, r"geometry=Polar is a class. Give an object: Polar\(\)"),
+    "callback": ({"callback": 3}, None, "callback=3 cannot be called"),
+    "verbose": ({"verbose": "yes"}, None, "verbose='yes' is not valid"),
     "negative tol": ({"tol": -1}, None, "tol=-1 is not valid"),
     "infinite tol": ({"tol": np.inf}, None, "tol=inf is not valid"),
     "negative max_iter": ({"max_iter": -1}, None, "max_iter=-1 is not valid"),
@@ -298,3 +306,120 @@ def test_a_seed_fixes_the_result(data):
             PSDRegressor(init="random", solver=solver, random_state=3).fit(*data).factor_ for _ in range(2)
         )
         np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("units", "target"), [(1e-10, 1.0), (1e5, 1e-3), (1.0, 1e-14), (1.0, 1e10), (1e4, 1e8)])
+@pytest.mark.parametrize("geometry", ["scaled", "flat", "polar"])
+@pytest.mark.parametrize("solver", ["cg", "gd", "online"])
+def test_units_do_not_matter(units, target, dtype, geometry, solver, data):
+    X, y = data
+    plain = PSDRegressor(geometry=geometry, solver=solver, random_state=0, max_iter=2000)
+    plain.fit(X.astype(dtype), y.astype(dtype))
+    other = clone(plain).fit((units * X).astype(dtype), (target * y).astype(dtype))
+    assert other.score(units * X, target * y) == pytest.approx(
+        plain.score(X, y), abs=2e-2 if solver == "online" else 1e-3
+    )
+    assert other.history_["cost"][0] == pytest.approx(target**2 * plain.history_["cost"][0], rel=0.3)
+
+
+def test_the_conditioning_of_the_data_does_not_matter(data):
+    X, y = data
+    stretched = X * np.logspace(0, 4, 6)
+    model = PSDRegressor(random_state=0, tol=1e-10, max_iter=60).fit(stretched, y)
+    assert model.score(stretched, y) > 0.9999
+
+
+@pytest.mark.parametrize("n_features", [12, 600])
+def test_features_that_are_always_zero_cost_no_rank(n_features, rng):
+    A = np.zeros((1500, n_features))
+    A[:, :5] = rng.uniform(-1, 1, (1500, 5))
+    y = np.sum((A[:, :5] @ rng.standard_normal((5, 4))) ** 2, axis=1)
+    assert PSDRegressor(4, random_state=0, tol=1e-12).fit(A, y).score(A, y) > 1 - 1e-8
+
+
+def test_targets_that_are_all_zero_in_many_dimensions(rng):
+    model = PSDRegressor(random_state=0).fit(rng.standard_normal((100, 600)), np.zeros(100))
+    assert np.isfinite(model.factor_).all()
+
+
+def test_a_warm_start_at_the_minimum_stays_silent(data, rng):
+    X, y = data
+    y = y + rng.standard_normal(len(y))
+    first = PSDRegressor(solver="trust-region", tol=1e-15, random_state=0).fit(X, y)
+    for geometry in ("scaled", "flat", "polar"):
+        again = PSDRegressor(init=first.factor_, geometry=geometry).fit(X, y)
+        assert again.converged_
+
+
+def test_a_loss_without_a_minimum_is_refused(data):
+    for solver in ("cg", "online", "trust-region"):
+        with pytest.raises(ValueError, match=r"loss='linear' has no minimum unless W is bounded"):
+            PSDRegressor(loss="linear", solver=solver).fit(*data)
+    PSDRegressor(loss="linear", geometry="grassmann", random_state=0).fit(*data)
+
+
+def test_one_wild_batch_does_not_end_the_stream(data):
+    X, y = data
+    model = PSDRegressor(geometry="flat", solver="online", random_state=0).partial_fit(X, y)
+    wild, target = X[:50].copy(), y[:50].copy()
+    wild[7] *= 100
+    target[7] *= 1e4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.partial_fit(wild, target)
+    before = model.score(X, y)
+    for _ in range(20):
+        model.partial_fit(X, y)
+    assert model.score(X, y) > before + 0.1 * (1 - before)
+
+
+def test_a_stream_follows_its_settings_and_its_data_s_type(data):
+    X, y = data
+    model = PSDRegressor(geometry="flat", solver="online", random_state=0).partial_fit(X, y)
+    model.set_params(geometry="polar").partial_fit(X.astype(np.float32), y)
+    assert model.factor_.dtype == np.float32
+    with pytest.raises(ValueError, match=r"rank=1, but the stream has rank 2. Call fit"):
+        model.set_params(rank=1).partial_fit(X, y)
+
+
+def test_online_on_raw_data_is_finite(rng):
+    for X, y in (load_digits(return_X_y=True), load_breast_cancer(return_X_y=True)):
+        for geometry in ("scaled", "flat", "polar"):
+            model = PSDRegressor(3, geometry=geometry, solver="online", random_state=0, n_epochs=1).fit(X, y)
+            assert np.isfinite(model.factor_).all()
+
+
+def test_senses_may_mix_words_and_numbers(data):
+    X, y = data
+    mixed = PSDRegressor(random_state=0).fit(X, y, sense=["at most", 0] * 150)
+    numbers = PSDRegressor(random_state=0).fit(X, y, sense=[-1, 0] * 150)
+    np.testing.assert_array_equal(mixed.factor_, numbers.factor_)
+
+
+def test_weights_of_any_size_are_relative(data):
+    X, y = data
+    plain = PSDRegressor(random_state=0).fit(X, y)
+    for size in (1e307, 1e-300):
+        heavy = PSDRegressor(random_state=0).fit(X, y, sample_weight=np.full(300, size))
+        np.testing.assert_allclose(heavy.factor_, plain.factor_)
+        PSDRegressor(random_state=0).fit(X.astype(np.float32), y, sample_weight=np.full(300, size))
+
+
+def test_a_callback_that_stops_an_online_fit_leaves_it_unconverged(data):
+    assert not PSDRegressor(solver="online", callback=lambda record: True, random_state=0).fit(*data).converged_
+    stopped = PSDRegressor(callback=lambda record: record.iteration == 1, random_state=0).fit(*data)
+    assert stopped.n_iter_ == 1
+    assert not stopped.converged_
+
+
+def test_no_iterations_give_the_start(data):
+    with pytest.warns(ConvergenceWarning):
+        batch = PSDRegressor(max_iter=0, init=np.eye(6, 2)).fit(*data)
+    np.testing.assert_allclose(batch.factor_, np.eye(6, 2))
+    PSDRegressor(solver="online", n_epochs=0, random_state=0).fit(*data)
+
+
+def test_a_factor_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="no longer finite"):
+        finite(np.array([[np.nan]]))

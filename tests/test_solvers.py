@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from gramian.geometries import Flat, Grassmann, Polar, Scaled
 from gramian.losses import Linear
@@ -175,6 +176,32 @@ def test_a_trial_that_is_not_finite_is_a_rejection(geometry, rng):
         result = minimize(rank_one(X, y), GradientDescent(search), point, max_iter=5, tol=0)
     assert np.isfinite(result.point.G).all()
     assert result.cost < result.history["cost"][0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Armijo(shrink=2), "shrink=2 is not valid. Choose a number above 0 and below 1"),
+        (lambda: Armijo(initial=-1), "initial=-1 is not valid"),
+        (lambda: Exact(tol=0), "tol=0 is not valid"),
+        (lambda: TrustRegion(max_inner=0), "max_inner=0 is not valid"),
+        (lambda: Online(step_size=float("nan")), "step_size=nan is not valid"),
+        (lambda: Online(delay=0), "delay=0 is not valid"),
+        (lambda: Online(subset=0), "subset=0 is not valid"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_trust_region_copes_with_raw_data():
+    X, y = load_wine(return_X_y=True)
+    point = Scaled(X.T @ X / len(X)).point(np.eye(13, 3) / 100)
+    results = [
+        minimize(rank_one(X, y * 1.0), s, point, tol=1e-8, max_iter=300) for s in (TrustRegion(), ConjugateGradient())
+    ]
+    assert results[0].cost == pytest.approx(results[1].cost, rel=0.02)
 
 
 def test_every_solver_is_registered():

@@ -13,6 +13,7 @@ import scipy.sparse.linalg
 
 from gramian.features import Identity
 from gramian.objective import Problem, Term
+from gramian.objective.terms import sum_of
 from gramian.types import Matrix, Vector
 
 __all__ = ["STARTS", "initial_factor"]
@@ -84,10 +85,10 @@ def random(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
 
 def pca(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
     """The leading principal directions of the samples, about the origin."""
-    features = problem.blocks[0].features
-    if isinstance(features, Identity):
+    samples = [block.features for block in problem.blocks if not isinstance(block.features, Identity)]
+    if not samples:
         raise ValueError("init='pca' needs samples (n, d); matrices (n, d, d) have no principal directions.")
-    return leading(lambda V: features.pull(features.image(V)), problem, rank, rng)[1]
+    return leading(lambda V: sum_of([x.pull(x.image(V)) for x in samples]), problem, rank, rng)[1]
 
 
 def spectral(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
@@ -101,10 +102,20 @@ def spectral(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
         problem = problem.take(rng.permutation(m)[:enough])
     weights = deviations(problem)
     values, vectors = leading(lambda V: problem.pull(weights, problem.image(V)), problem, rank, rng)
-    if not values[0] > 0:
-        return vectors
-    # Directions that the targets say nothing of keep a small share, for no rank may be lost.
-    return vectors * np.sqrt(np.maximum(values / values[0], 0.05))
+    # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.
+    poor = values <= 0.05 * max(float(values[0]), 0.0)
+    share = np.sqrt(np.maximum(values / values[0], 0.05)) if values[0] > 0 else np.ones_like(values)
+    return np.where(poor, share * in_span(problem, rank, rng), share * vectors)
+
+
+def in_span(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
+    """Random directions of unit length in the span of the samples, (d, r); of any kind where there are no samples."""
+    total = np.zeros((problem.n_features, rank))
+    for block in problem.blocks:
+        weights = rng.standard_normal((block.features.shape[0], rank)).astype(problem.dtype)
+        total += block.features.pull(weights)
+    length = np.linalg.norm(total, axis=0)
+    return total / length if (length > 0).all() else random(problem, rank, rng)
 
 
 def deviations(problem: Problem) -> list[list[Vector]]:
@@ -135,7 +146,11 @@ def leading(
             dtype=dtype,
         )
         start = rng.standard_normal(d).astype(dtype)
-        values, vectors = scipy.sparse.linalg.eigsh(operator, k=rank, which="LA", v0=start, tol=1e-2)
+        try:
+            values, vectors = scipy.sparse.linalg.eigsh(operator, k=rank, which="LA", v0=start, tol=1e-2)
+        except scipy.sparse.linalg.ArpackError:
+            # An operator that is zero, or will not converge: any directions will do for a start.
+            values, vectors = np.zeros(rank, dtype), np.linalg.qr(random(problem, rank, rng))[0]
     order = np.argsort(values)[::-1][:rank]
     vectors = vectors[:, order]
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(rank)])

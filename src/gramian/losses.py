@@ -10,6 +10,7 @@ override them with a compiled kernel where it pays, as `Squared` does.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ __all__ = ["LOSSES", "Linear", "Loss", "Squared"]
 
 class Loss(ABC):
     """A function of one prediction, its target and its sense, with two derivatives."""
+
+    #: False if the value has no lower bound; then only bounded geometries have a minimum.
+    bounded: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
@@ -104,6 +108,8 @@ class Linear(Loss):
     >>> value, slope
     (array([1.]), array([-0.5]))
     """
+
+    bounded = False
 
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
         """Value, slope and curvature."""

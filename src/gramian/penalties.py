@@ -55,6 +55,11 @@ class Toward:
         """strength / ‖W₀‖²."""
         return self.strength / self.square
 
+    def check(self, n_samples: int) -> None:
+        """A ValueError unless there are as many coordinates as the factor has rows."""
+        if n_samples != len(self.factor):
+            raise ValueError(f"factor has {len(self.factor)} rows, but there are {n_samples} coordinates.")
+
     def predict(self, Z: Matrix) -> Matrix:
         """G itself."""
         return Z

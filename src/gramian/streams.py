@@ -18,7 +18,7 @@ from gramian.geometries.point import Point
 from gramian.geometries.polar import PolarPoint
 from gramian.losses import Squared
 from gramian.measurements import Each, Pairs
-from gramian.objective import Problem
+from gramian.objective import Evaluation, Problem
 from gramian.types import Vector
 
 __all__ = ["compiled", "descend", "generic"]
@@ -49,7 +49,7 @@ def generic(problem: Problem, point: Point, order: Vector, batch_size: int, step
             # Nothing to do where every constraint of the batch is satisfied.
             if evaluation.value == 0:
                 continue
-            arrived = moved(evaluation.gradient, evaluation.point, float(step), adaptive)
+            arrived = moved(evaluation, float(step), adaptive)
         if arrived is None:
             skipped += 1
         else:
@@ -57,14 +57,20 @@ def generic(problem: Problem, point: Point, order: Vector, batch_size: int, step
     return point, skipped
 
 
-def moved(gradient: Vector, point: Point, step: float, adaptive: bool) -> Point | None:
+def moved(evaluation: Evaluation, step: float, adaptive: bool) -> Point | None:
     """The point a step further; None where it is not finite."""
+    if not np.isfinite(evaluation.value):
+        return None
+    point, gradient = evaluation.point, evaluation.gradient
     if not np.isfinite(gradient).all():
         return None
     if adaptive:
         step /= max(float(np.linalg.norm(point.G)) ** 2, 1.0)
     curve = point.curve(-gradient)
-    arrived = curve.point(min(step, curve.limit))
+    try:
+        arrived = curve.point(min(step, curve.limit))
+    except np.linalg.LinAlgError:
+        return None
     return arrived if np.isfinite(arrived.G).all() else None
 
 

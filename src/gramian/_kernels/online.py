@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.compiled import compiled
+from gramian._kernels.limits import LARGEST_EXPONENT, LONGEST
 
 # After so many updates of rank one a frame is made orthonormal again; rounding grows in between.
 MEND_EVERY = 256
-# As in the geometries: the largest exponent of a step in the core, the longest of a step of the frame.
-LARGEST_EXPONENT = 2.0
-LONGEST = 100.0
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from gramian.estimators.checks import checked_number, chosen
+from gramian.checks import checked_number
+from gramian.estimators.checks import checked_callback, chosen
 from gramian.geometries import GEOMETRIES, Geometry, Point
 from gramian.objective import Problem
 from gramian.progress import combined
 from gramian.solvers import SOLVERS, Online, Result, Solver, minimize
+from gramian.solvers.loop import STUCK
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDEstimator", "uses_online"]
@@ -57,34 +60,45 @@ class PSDEstimator(BaseEstimator):
         checked_number("n_epochs", self.n_epochs, least=0, integer=True)
         checked_number("batch_size", self.batch_size, least=1, integer=True)
         checked_number("tol", self.tol, least=0)
+        checked_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        checked_callback(self.callback)
         solver = chosen("solver", self.solver, SOLVERS, Solver)
         if isinstance(solver, Online) and isinstance(self.solver, str):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _solve(self, problem: Problem, point: Point, solver: Solver) -> Result:
-        """Minimises from a point, and sets factor_, n_iter_, converged_ and history_."""
+    def _solve(
+        self, problem: Problem, point: Point, solver: Solver, cost: Callable[[Any], Any] = lambda cost: cost
+    ) -> Result:
+        """Minimises from a point, and sets factor_, n_iter_, converged_ and history_; costs in the user's units."""
         iterations = self.max_iter if solver.stops else self.n_epochs
         report = combined(self.callback, self.verbose)
-        result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=report)
+        told = None if report is None else lambda record: report(record._replace(cost=cost(record.cost)))
+        result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=told)
         self.factor_ = finite(result.point.G)
         self.n_iter_ = result.n_iter
-        self.converged_ = result.converged or not solver.stops
-        self.history_ = result.history
+        self.converged_ = result.converged or (not solver.stops and result.n_iter == iterations)
+        self.history_ = {**result.history, "cost": cost(result.history["cost"])}
         return result
 
     def _warn(self, result: Result) -> None:
         """A ConvergenceWarning where a batch solver ran out of iterations, or an online one ended too high."""
         cost, norm = result.history["cost"], result.history["gradient_norm"]
-        if self.converged_ and not cost[-1] <= cost[0]:
+        online = bool(np.isnan(norm[-1]))
+        if online and not cost[-1] <= cost[0]:
             message = (
                 f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "
                 "solver=Online(step_size=...), or scale X."
             )
-        elif not self.converged_ and result.n_iter == self.max_iter:
+        elif not (online or self.converged_) and result.n_iter == self.max_iter:
             message = (
                 f"not converged after max_iter={self.max_iter} iterations: the gradient's norm is {norm[-1]:.2e}, "
-                f"at first it was {norm[0]:.2e}. Raise max_iter or tol."
+                f"at first it was {norm[0]:.2e}. Raise max_iter or tol, or scale the features of X alike."
+            )
+        elif not (online or self.converged_) and result.message == STUCK:
+            message = (
+                f"stopped after {result.n_iter} iterations, at a gradient of norm {norm[-1]:.2e}: {result.message}. "
+                "Scale the features of X alike, or use float64."
             )
         else:
             return

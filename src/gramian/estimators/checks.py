@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
+from gramian.checks import checked_number
 from gramian.geometries import GEOMETRIES, Geometry
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "checked_callback",
     "checked_factor",
-    "checked_number",
     "checked_rank",
     "checked_sense",
     "checked_weight",
@@ -32,17 +32,16 @@ def chosen(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type
         return value
     if isinstance(value, str) and value in registry:
         return registry[value]()
+    if isinstance(value, type) and issubclass(value, kind):
+        raise ValueError(f"{name}={value.__name__} is a class. Give an object: {value.__name__}().")
     names = ", ".join(repr(known) for known in registry)
     raise ValueError(f"{name}={value!r} is unknown. Choose one of {names}, or a {kind.__name__} object.")
 
 
-def checked_number(name: str, value: Any, *, least: float, integer: bool = False, strict: bool = False) -> None:
-    """A ValueError unless value is a finite number of the right kind, at least (strict: above) a bound."""
-    kind = Integral if integer else Real
-    wanted = f"{'an integer' if integer else 'a number'} {'above' if strict else 'of at least'} {least}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(float(value))
-    if not fits or value < least or (strict and value == least):
-        raise ValueError(f"{name}={value!r} is not valid. Choose {wanted}.")
+def checked_callback(callback: Any) -> None:
+    """A ValueError unless it can be called, or is None."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r} cannot be called. Give a function of one argument, or None.")
 
 
 def checked_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
@@ -63,21 +62,32 @@ def checked_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
 
 def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype) -> Matrix:
     """A given start, (d, r)."""
-    factor = np.array(init, dtype=dtype)
+    factor = as_numbers("init", init).astype(dtype)
     if factor.shape != (n_features, rank):
         raise ValueError(f"init has shape {factor.shape}; expected (n_features, rank) = ({n_features}, {rank}).")
     if not np.isfinite(factor).all():
         raise ValueError("init contains NaN or infinity.")
+    found = np.linalg.matrix_rank(factor)
+    if found < rank:
+        raise ValueError(f"init has rank {found} but {rank} columns; a start must have full column rank.")
     return factor
 
 
+def as_numbers(name: str, value: Any) -> Vector:
+    """A copy of value as an array of float64."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as numbers: {error}.") from error
+
+
 def checked_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vector:
-    """Weights (n,), one each when not given."""
+    """Weights (n,), the largest of them 1; one each when not given."""
     if sample_weight is None:
         return np.ones(n_samples, dtype)
-    weight = np.asarray(sample_weight, dtype=dtype)
+    weight = as_numbers("sample_weight", sample_weight)
     if weight.ndim == 0:
-        weight = np.full(n_samples, weight, dtype)
+        weight = np.full(n_samples, weight)
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight has shape {weight.shape}; expected ({n_samples},), one for each sample.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
@@ -85,15 +95,15 @@ def checked_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vecto
         raise ValueError(f"sample_weight[{bad[0]}] = {weight[bad[0]]}; weights must be finite and not negative.")
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-    return weight
+    return (weight / weight.max()).astype(dtype)
 
 
 def checked_sense(sense: Any, n_samples: int) -> Vector:
     """Senses (n,) of 0, -1, +1, from numbers or words, one or one for each sample; all equal when not given."""
     if sense is None:
         return np.zeros(n_samples, np.int8)
-    given = np.atleast_1d(np.asarray(sense))
-    numbers = [SENSES.get(str(x), x) for x in given.ravel().tolist()]
+    given = np.atleast_1d(np.asarray(sense, dtype=object))
+    numbers = [SENSES.get(x, x) if isinstance(x, str) else x for x in given.ravel().tolist()]
     bad = next((i for i, x in enumerate(numbers) if x not in (-1, 0, 1)), None)
     if bad is not None:
         raise ValueError(

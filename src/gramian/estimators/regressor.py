@@ -18,8 +18,9 @@ from gramian.estimators.checks import (
     chosen,
     unchanged_on_failure,
 )
+from gramian.estimators.units import Units, units_of
 from gramian.features import Features, Identity, as_features
-from gramian.geometries import Geometry, Point
+from gramian.geometries import Geometry, Point, Scaled
 from gramian.initialise import initial_factor
 from gramian.losses import LOSSES, Loss
 from gramian.measurements import Dense, Each, Measurement
@@ -28,6 +29,10 @@ from gramian.solvers import Online, Solver
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
+
+# Up to this dimension the second moment of the data is worth its d x d products.
+LARGEST_MOMENT = 500
+RIDGE = 1e-5
 
 
 class PSDRegressor(RegressorMixin, PSDEstimator):
@@ -53,7 +58,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     tol : float
         Stops when the cost is below tol times that of W = 0, or cost or factor change by less than this share.
     batch_size, n_epochs : int
-        For solver="online".
+        For solver="online". A solver given as an object has its own batch size and seed.
     random_state : int, RandomState or None
         Fixes the random start and the order of mini-batches.
     callback : callable, optional
@@ -68,7 +73,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     n_iter_ : int
     converged_ : bool
     history_ : dict of str to array
-        iteration, cost, gradient_norm, step, time, passes; one entry an iteration.
+        After `fit`: iteration, cost, gradient_norm, step, time, passes; one entry an iteration.
     n_features_in_ : int
 
     Examples
@@ -130,11 +135,14 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self
         """
         with unchanged_on_failure(self):
-            problem = self._problem(X, y, sample_weight, sense, reset=True)
+            data = self._checked(X, y, sample_weight, sense, reset=True)
+            units = units_of(*data[:2])
+            problem = self._problem(data, units)
             rng = self._generator()
             solver = self._solver(rng)
-            result = self._solve(problem, self._start(problem, rng), solver)
-            self._stream = (result.point, result.memory.schedule) if isinstance(solver, Online) else None
+            result = self._solve(problem, self._start(problem, rng, units), solver, units.cost)
+            self.factor_ = finite(units.factor(result.point.G))
+            self._stream = (units, result.memory.schedule) if isinstance(solver, Online) else None
         self._warn(result)
         return self
 
@@ -143,7 +151,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """Learn on, from some more data seen once, in the order given; with solver="online" only.
 
         The first call chooses start and step sizes from its data, unless `fit` came before; it should hold some
-        hundred samples, or steps be given by `Online(step_size=..., delay=...)`.
+        hundred samples, or steps be given by `Online(step_size=..., delay=...)`. `history_` is that of the last `fit`.
 
         Parameters
         ----------
@@ -156,19 +164,19 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """
         with unchanged_on_failure(self):
             stream = getattr(self, "_stream", None)
-            problem = self._problem(X, y, sample_weight, sense, reset=stream is None)
+            data = self._checked(X, y, sample_weight, sense, reset=stream is None)
+            units, schedule = (units_of(*data[:2]), None) if stream is None else stream
+            problem = self._problem(data, units)
             rng = self._generator()
             solver = self._solver(rng)
             assert isinstance(solver, Online)
-            if stream is None:
-                point = self._start(problem, rng)
-                schedule = solver.schedule(problem, point, rng)
-            else:
-                point, schedule = stream
+            point = self._start(problem, rng, units) if schedule is None else self._resumed(problem, units)
+            if schedule is None:
+                schedule = solver.schedule(problem, point, rng, least=solver.subset)
             order = np.arange(len(problem.sampled.measurement))
             arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
-            self.factor_ = finite(arrived.point.G)
-            self._stream = arrived.point, schedule
+            self.factor_ = finite(units.factor(arrived.point.G))
+            self._stream = units, schedule
             self.n_iter_ = getattr(self, "n_iter_", 0) + 1
             self.converged_ = True
         return self
@@ -194,7 +202,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         check_is_fitted(self)
         return self.factor_ @ self.factor_.T
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Problem:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> tuple[Any, ...]:
+        """X, y, senses and weights, checked, without the samples of weight 0."""
         X, y = validate_data(
             self,
             X,
@@ -202,27 +211,56 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
+            order="C",
             allow_nd=True,
             y_numeric=True,
         )
         n = X.shape[0]
         weight = checked_weight(sample_weight, n, X.dtype)
         senses = checked_sense(sense, n)
-        y = y.astype(X.dtype, copy=False)
+        y = y.astype(np.float64)
         if not weight.all():
             kept = np.flatnonzero(weight)
             X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
-        features, measurement = measured(X)
-        weight = weight / weight.sum(dtype=np.float64).astype(X.dtype)
-        loss = chosen("loss", self.loss, LOSSES, Loss)
-        return Problem([Block(features, [Term(measurement, y, loss, senses, weight)])])
+        return X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype)
 
-    def _start(self, problem: Problem, rng: np.random.Generator) -> Point:
-        geometry = self._geometry()
+    def _problem(self, data: tuple[Any, ...], units: Units) -> Problem:
+        """The problem of checked data, in units that suit it."""
+        X, y, senses, weight = data
+        loss = chosen("loss", self.loss, LOSSES, Loss)
+        if not (loss.bounded or self._geometry().bounded):
+            raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
+        X, y = units.scaled(X, y)
+        features, measurement = measured(X)
+        return Problem([Block(features, [Term(measurement, y.astype(X.dtype), loss, senses, weight)])])
+
+    def _start(self, problem: Problem, rng: np.random.Generator, units: Units) -> Point:
+        """The first point."""
+        geometry = self._fitting(problem)
         rank = checked_rank(self.rank, problem.n_features, geometry)
         if isinstance(self.init, str):
             return geometry.point(initial_factor(self.init, problem, rank, rng))
-        return geometry.point(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+        given = checked_factor(self.init, problem.n_features, rank, problem.dtype)
+        return geometry.point(units.start(given))
+
+    def _resumed(self, problem: Problem, units: Units) -> Point:
+        """The point that a stream has come to, on the geometry set now."""
+        rank = checked_rank(self.rank, problem.n_features, self._geometry())
+        if rank != self.factor_.shape[1]:
+            raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
+        return self._geometry().point(units.start(self.factor_.astype(problem.dtype)))
+
+    def _fitting(self, problem: Problem) -> Geometry:
+        """The geometry; "scaled" by the data's second moment too, where that is cheap and the fit is a batch."""
+        features = problem.blocks[0].features
+        n, d = features.shape
+        if self.geometry != "scaled" or isinstance(features, Identity) or not d <= min(n, LARGEST_MOMENT):
+            return self._geometry()
+        rows = features.take(np.arange(0, n, -(-n // (20 * d))))
+        moment = rows.pull(rows.image(np.eye(d, dtype=rows.dtype))) / rows.shape[0]
+        # A ridge, for features that are copies of others, and one for those that are zero.
+        own = np.diag(moment)
+        return Scaled(moment + np.diag(RIDGE * own + np.finfo(own.dtype).eps * max(own.max(), 1e-30)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,12 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from gramian._kernels.limits import LARGEST_EXPONENT
+from gramian.geometries.point import inner
 from gramian.types import Matrix
 
 __all__ = ["CORES", "AffineCore", "Core", "LogEuclideanCore", "MirrorCore", "TangentCore"]
-
-# One step changes W by a factor of e² at the most: overflow would only be a rejected trial, collapse is for ever.
-LARGEST_EXPONENT = 2.0
 
 
 class Core(Protocol):
@@ -56,7 +55,7 @@ class AffineCore:
 
     def inner(self, S: Matrix, T: Matrix) -> float:
         """tr(S T)."""
-        return float(np.vdot(S, T))
+        return inner(S, T)
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], AffineCore], float]:
         """R exp(½ s S)."""
@@ -133,7 +132,7 @@ class LogEuclideanCore:
 
     def inner(self, S: Matrix, T: Matrix) -> float:
         """tr(S T)."""
-        return float(np.vdot(S, T))
+        return inner(S, T)
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], LogEuclideanCore], float]:
         """exp(L + s S)."""
@@ -154,7 +153,7 @@ class MirrorCore(LogEuclideanCore):
 
     def inner(self, S: Matrix, T: Matrix) -> float:
         """tr(S Dexp_L[T])."""
-        return float(np.vdot(S, self.derivative_of_exp(T)))
+        return inner(S, self.derivative_of_exp(T))
 
 
 CORES: dict[str, Callable[[Matrix], Core]] = {

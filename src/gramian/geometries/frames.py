@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
+from gramian._kernels.limits import LONGEST
 from gramian.types import Matrix
 
 __all__ = ["RETRACTIONS", "Retraction", "orthonormal", "project"]
@@ -42,7 +43,7 @@ class Retraction:
     """s -> U(s) = (U + s ξ) Q(s) for one frame and one velocity; its small matrices carry images along too."""
 
     #: The longest step, as a tangent of the angles.
-    longest = 100.0
+    longest = LONGEST
 
     def __init__(self, U: Matrix, xi: Matrix) -> None:
         self.uu, self.ux, self.xx = U.T @ U, U.T @ xi, xi.T @ xi

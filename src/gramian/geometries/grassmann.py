@@ -71,6 +71,8 @@ class Grassmann(Geometry):
     array([0.6, 0.8])
     """
 
+    bounded = True
+
     def __init__(self, retraction: str = "uf") -> None:
         check_retraction(retraction)
         self.retraction = retraction

@@ -27,6 +27,8 @@ class Geometry(ABC):
     examples: ClassVar[tuple[Geometry, ...]]
     #: True for the full-rank cones, whose factors are square.
     full_rank: ClassVar[bool] = False
+    #: True if W is bounded, so that a loss without a lower bound has a minimum.
+    bounded: ClassVar[bool] = False
 
     @abstractmethod
     def point(self, G: Matrix) -> Point:
@@ -37,10 +39,10 @@ class Geometry(ABC):
         return f"{type(self).__name__}({settings})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        return hash((type(self), *vars(self).values()))
+        return hash(repr(self))
 
 
 class Point(ABC):
@@ -83,11 +85,15 @@ class Point(ABC):
 
     def inner(self, a: Any, b: Any) -> float:
         """The metric; here for tangents in orthonormal coordinates."""
-        return float(np.vdot(a, b))
+        return inner(a, b)
 
     def transport(self, tangent: Any, target: Point) -> Any:
         """A tangent carried to a point further on along a curve from here."""
         return tangent
+
+    def at(self, frame: Matrix) -> Point:
+        """Another point of the same geometry, where a point is no more than its frame."""
+        return type(self)(frame)
 
     def damped(self, level: float) -> Point:
         """This point with its metric regularised; level in [0, 1], 0 at a perfect fit and 1 at that of W = 0."""
@@ -96,6 +102,11 @@ class Point(ABC):
     @abstractmethod
     def curve(self, tangent: Any) -> Curve:
         """The curve that leaves this point along a tangent."""
+
+
+def inner(a: Matrix, b: Matrix) -> float:
+    """tr(aᵀ b), in float64: squares of float32 numbers overflow early."""
+    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
 
 
 class Curve(ABC):
@@ -137,7 +148,7 @@ class Straight(Curve):
 
     def point(self, s: float) -> Point:
         """The point at s."""
-        return type(self.start)(self.carry(s, self.start.frame, self.direction))
+        return self.start.at(self.carry(s, self.start.frame, self.direction))
 
     def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
         """F + s T."""

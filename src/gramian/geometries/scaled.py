@@ -7,43 +7,64 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from gramian.geometries.point import Geometry, Point, Straight
+from gramian.geometries.point import Geometry, Point, Straight, inner
 from gramian.types import Matrix
 
 __all__ = ["Scaled"]
 
 
-class ScaledPoint(Point):
-    """A factor under the metric tr(ξᵀ ζ (GᵀG + η I)), η = level · tr(GᵀG)/r."""
+class Moment:
+    """A positive definite matrix C (d, d), its Cholesky factor computed once."""
 
-    def __init__(self, frame: Matrix, root: Matrix | None = None, level: float = 0.0) -> None:
-        super().__init__(frame, root)
+    def __init__(self, C: Matrix) -> None:
+        self.C = C
+        self.factor = scipy.linalg.cho_factor(C, check_finite=False)
+
+    def solve(self, A: Matrix) -> Matrix:
+        """C⁻¹ A."""
+        return scipy.linalg.cho_solve(self.factor, A, check_finite=False)
+
+
+class ScaledPoint(Point):
+    """A factor under the metric tr(ξᵀ C ζ (GᵀCG + η I)), η = level · tr(GᵀCG)/r; C = I where there is none."""
+
+    def __init__(self, frame: Matrix, level: float = 0.0, moment: Moment | None = None) -> None:
+        super().__init__(frame)
         self.level = level
+        self.moment = moment
 
     @cached_property
     def metric(self) -> Matrix:
-        """GᵀG + η I, (r, r)."""
-        gram = self.frame.T @ self.frame
+        """GᵀCG + η I, (r, r)."""
+        gram = self.frame.T @ (self.frame if self.moment is None else self.moment.C @ self.frame)
         r, trace = len(gram), float(np.trace(gram))
         floor = 4 * float(np.finfo(gram.dtype).eps)
         eta = max(self.level / r, floor) * trace
         return gram + eta * np.eye(r, dtype=gram.dtype)
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """2 M G (GᵀG + η I)⁻¹."""
-        return np.ascontiguousarray(scipy.linalg.solve(self.metric, 2 * MF.T, assume_a="pos").T)
+        """2 C⁻¹ M G (GᵀCG + η I)⁻¹."""
+        if self.moment is not None:
+            MF = self.moment.solve(MF)
+        return np.ascontiguousarray(scipy.linalg.solve(self.metric, 2 * MF.T, assume_a="pos", check_finite=False).T)
 
     def frame_velocity(self, tangent: Matrix) -> Matrix:
         """The tangent itself."""
         return tangent
 
     def inner(self, a: Matrix, b: Matrix) -> float:
-        """tr(aᵀ b (GᵀG + η I)), through r x r products."""
-        return float(np.vdot(a.T @ b, self.metric))
+        """tr(aᵀ C b (GᵀCG + η I)), through r x r products."""
+        a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
+        b = b if self.moment is None else self.moment.C @ b
+        return inner(a.T @ b, self.metric)
 
     def damped(self, level: float) -> ScaledPoint:
         """This point with another η: large far from a fit, so that columns beyond the true rank do no harm."""
-        return ScaledPoint(self.frame, level=level)
+        return ScaledPoint(self.frame, level, self.moment)
+
+    def at(self, frame: Matrix) -> ScaledPoint:
+        """Another point of this geometry."""
+        return ScaledPoint(frame, moment=self.moment)
 
     def curve(self, tangent: Matrix) -> Straight:
         """G + s ξ."""
@@ -57,6 +78,12 @@ class Scaled(Geometry):
     (Zhang, Fattahi and Zhang, 2021) for a rank above the true one, without units: η is a share of tr(GᵀG)/r that goes
     from 1 at the loss of W = 0 down to rounding at a perfect fit.
 
+    Parameters
+    ----------
+    moment : array, shape (d, d), optional
+        A positive definite matrix C, the second moment XᵀX/n of the data or near it: then descent does not see the
+        conditioning of the data either, as if it had been whitened. The metric is tr(ξᵀ C ζ (GᵀCG + η I)).
+
     Examples
     --------
     >>> import numpy as np
@@ -66,9 +93,12 @@ class Scaled(Geometry):
     50.0
     """
 
+    def __init__(self, moment: Matrix | None = None) -> None:
+        self.moment = moment
+
     def point(self, G: Matrix) -> ScaledPoint:
         """The point G Gᵀ."""
-        return ScaledPoint(G)
+        return ScaledPoint(G, moment=None if self.moment is None else Moment(self.moment.astype(G.dtype)))
 
 
 Scaled.examples = (Scaled(),)

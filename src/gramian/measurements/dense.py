@@ -56,6 +56,11 @@ class Dense(Measurement):
         total = (weight @ self.flat).reshape(self.d, self.d)
         return 0.5 * ((total + total.T) @ Z)
 
+    def check(self, n_samples: int) -> None:
+        """The factor's rows are the samples."""
+        if n_samples != self.d:
+            raise ValueError(f"matrices are {self.d} x {self.d}, but there are {n_samples} coordinates.")
+
     def take(self, rows: Rows) -> tuple[Dense, None]:
         """Some of the matrices; they touch all coordinates."""
         return Dense(self.flat[rows].reshape(-1, self.d, self.d)), None

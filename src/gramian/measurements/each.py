@@ -40,6 +40,11 @@ class Each(Measurement):
         """weight_i z_i."""
         return each_weigh(weight, Z)
 
+    def check(self, n_samples: int) -> None:
+        """One of each sample."""
+        if n_samples != self.n_samples:
+            raise ValueError(f"Each({self.n_samples}) measures {self.n_samples} samples, but there are {n_samples}.")
+
     def take(self, rows: Rows) -> tuple[Each, Rows]:
         """The measurements of some samples, and those samples."""
         taken = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Measurement", "checked_indices"]
+__all__ = ["Measurement", "check_range", "checked_indices"]
 
 
 class Measurement(ABC):
@@ -39,6 +39,10 @@ class Measurement(ABC):
         """S of the shape of Z, such that Xᵀ S = (Σ weight_i X_i) G; linear in Z."""
 
     @abstractmethod
+    def check(self, n_samples: int) -> None:
+        """A ValueError unless the measurements can be made of so many samples."""
+
+    @abstractmethod
     def take(self, rows: Rows) -> tuple[Measurement, Rows | None]:
         """Some of the measurements, and the samples they touch (None: all), in the order they are now numbered."""
 
@@ -50,9 +54,16 @@ def checked_indices(indices: Any, name: str, columns: int, n_samples: int | None
         raise ValueError(f"{name} has shape {array.shape}; expected (m, {columns}), sample numbers in each row.")
     if not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} has dtype {array.dtype}; expected integers, the numbers of samples.")
-    upper = np.inf if n_samples is None else n_samples
-    bad = np.flatnonzero(((array < 0) | (array >= upper)).any(axis=1))
-    if bad.size:
-        row = tuple(int(i) for i in array[bad[0]])
-        raise ValueError(f"{name}[{bad[0]}] = {row} is out of range; samples are numbered 0 to {upper - 1}.")
+    check_range(array, name, n_samples)
     return np.ascontiguousarray(array, dtype=np.intp)
+
+
+def check_range(indices: Vector, name: str, n_samples: int | None) -> None:
+    """A ValueError that names the first row of indices below 0 or not below n_samples."""
+    upper = np.inf if n_samples is None else n_samples
+    if not indices.size or (indices.min() >= 0 and indices.max() < upper):
+        return
+    bad = np.flatnonzero(((indices < 0) | (indices >= upper)).any(axis=1))[0]
+    row = tuple(int(i) for i in indices[bad])
+    known = "must not be negative" if n_samples is None else f"samples are numbered 0 to {n_samples - 1}"
+    raise ValueError(f"{name}[{bad}] = {row} is out of range; {known}.")

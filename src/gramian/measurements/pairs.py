@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Measurement, checked_indices
+from gramian.measurements.measurement import Measurement, check_range, checked_indices
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Pairs"]
@@ -50,6 +50,10 @@ class Pairs(Measurement):
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """L Z, with L the graph Laplacian of the weights."""
         return pairs_weigh(self.pairs, weight, Z)
+
+    def check(self, n_samples: int) -> None:
+        """Every number must be that of a sample."""
+        check_range(self.pairs, "pairs", n_samples)
 
     def take(self, rows: Rows) -> tuple[Pairs, Rows]:
         """Some pairs, renumbered, and the samples they touch."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
-from gramian.measurements.measurement import Measurement, checked_indices
+from gramian.measurements.measurement import Measurement, check_range, checked_indices
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Triplets"]
@@ -48,6 +48,10 @@ class Triplets(Measurement):
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """(L_far - L_near) Z, graph Laplacians of the weights."""
         return triplets_weigh(self.triplets, weight, Z)
+
+    def check(self, n_samples: int) -> None:
+        """Every number must be that of a sample."""
+        check_range(self.triplets, "triplets", n_samples)
 
     def take(self, rows: Rows) -> tuple[Triplets, Rows]:
         """Some triplets, renumbered, and the samples they touch."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gramian.features import Features
+from gramian.features import Array, Features
 from gramian.losses import Loss, Squared
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
@@ -21,6 +21,9 @@ ROWS_IN_CACHE = 8192
 
 class Summand(Protocol):
     """A part of an objective: a `Term`, or a penalty. What it predicts, and what its weights are, is its own affair."""
+
+    def check(self, n_samples: int) -> None:
+        """A ValueError unless it fits so many samples."""
 
     @property
     def separable(self) -> bool:
@@ -86,6 +89,8 @@ class Term:
     def __post_init__(self) -> None:
         m = len(self.measurement)
         target = np.asarray(self.target)
+        if not np.issubdtype(target.dtype, np.floating):
+            target = target.astype(np.float64)
         defaults = {
             "sense": np.zeros(m, np.int8) if self.sense is None else np.asarray(self.sense, np.int8),
             "weight": np.full(m, 1 / max(m, 1), target.dtype) if self.weight is None else np.asarray(self.weight),
@@ -95,6 +100,10 @@ class Term:
             if value.shape != (m,):
                 raise ValueError(f"{name} has shape {value.shape}; expected ({m},), one for each measurement.")
             object.__setattr__(self, name, value)
+
+    def check(self, n_samples: int) -> None:
+        """A ValueError unless the measurement fits so many samples."""
+        self.measurement.check(n_samples)
 
     @property
     def separable(self) -> bool:
@@ -155,10 +164,17 @@ class Block:
     features: Features
     terms: Sequence[Summand]
 
+    def __post_init__(self) -> None:
+        if not np.issubdtype(self.features.dtype, np.floating):
+            raise ValueError(f"features have dtype {self.features.dtype}; expected float32 or float64.")
+        for term in self.terms:
+            term.check(self.features.shape[0])
+
     def pieces(self) -> list[Block]:
-        """The same in pieces of so many rows that their images stay in the cache, where terms are separable."""
+        """The same in pieces of so many rows that their images stay in the cache, where that needs no copy."""
         n = self.features.shape[0]
-        if n < 2 * ROWS_IN_CACHE or not all(term.separable for term in self.terms):
+        apart = isinstance(self.features, Array) and all(term.separable for term in self.terms)
+        if n < 2 * ROWS_IN_CACHE or not apart:
             return [self]
         cuts = [slice(start, min(start + ROWS_IN_CACHE, n)) for start in range(0, n, ROWS_IN_CACHE)]
         return [Block(self.features.take(cut), [term.take(cut)[0] for term in self.terms]) for cut in cuts]

@@ -49,7 +49,7 @@ class ConjugateGradient(Solver):
         for direction in (steepest if memory is None else conjugate(evaluation, memory), steepest):
             line = evaluation.line(direction)
             # A first trial that foresees as much as the step before did; exact searches do without.
-            size = self.search(line, memory.foreseen / line.slope if memory else None)
+            size = self.search(line, memory.foreseen / line.slope if memory and line.slope else None)
             if size:
                 remembered = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope)
                 return Step(line.move(size), size, remembered)
@@ -63,6 +63,7 @@ def conjugate(evaluation: Evaluation, memory: Memory) -> Any:
     point, gradient = evaluation.point, evaluation.gradient
     direction = memory.point.transport(memory.direction, point)
     last = memory.point.transport(memory.gradient, point)
-    beta = max(0.0, point.inner(gradient, gradient - last) / point.inner(last, last))
+    square = point.inner(last, last)
+    beta = max(0.0, point.inner(gradient, gradient - last) / square) if square > 0 else 0.0
     proposed = beta * direction - gradient
     return proposed if point.inner(proposed, gradient) < -1e-3 * evaluation.gradient_norm**2 else -gradient

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gramian.checks import checked_number
 from gramian.objective import Line
 from gramian.types import Vector
 
@@ -50,6 +51,14 @@ class Armijo:
     growth: float | None = 4.0
     max_trials: int = 100
 
+    def __post_init__(self) -> None:
+        checked_number("decrease", self.decrease, least=0, strict=True, below=1)
+        checked_number("shrink", self.shrink, least=0, strict=True, below=1)
+        checked_number("max_trials", self.max_trials, least=1, integer=True)
+        for name, value in (("initial", self.initial), ("growth", self.growth)):
+            if value is not None:
+                checked_number(name, value, least=0, strict=True)
+
     def __call__(self, line: Line, previous: float | None) -> float:
         """The first step that passes."""
         s = self.first(line, previous)
@@ -92,6 +101,10 @@ class Exact:
 
     tol: float = 1e-2
     max_trials: int = 60
+
+    def __post_init__(self) -> None:
+        checked_number("tol", self.tol, least=0, strict=True)
+        checked_number("max_trials", self.max_trials, least=1, integer=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
         """The step; where rounding makes it no better than none, halvings of it."""

@@ -16,6 +16,8 @@ from gramian.types import Vector
 
 __all__ = ["Record", "Result", "Solver", "Step", "minimize"]
 
+STUCK = "no step lowers the objective: the limit of precision"
+
 Callback = Callable[["Record"], Any]
 
 
@@ -145,7 +147,7 @@ def minimize(
     message = perfect(evaluation, tol) if solver.stops else ""
     while not message and not halted and len(records) <= max_iter:
         step = solver.step(evaluation, memory)
-        message = "no step lowers the objective: the limit of precision" if step.size == 0 else ""
+        message = STUCK if step.size == 0 else ""
         if solver.stops and not message:
             message = settled(evaluation, step.evaluation, tol)
             small = small + 1 if message else 0
@@ -160,9 +162,16 @@ def minimize(
     if halted and not message:
         message = "stopped by the callback"
     columns = {name: np.array(column) for name, column in zip(Record._fields, zip(*records, strict=True), strict=True)}
-    converged = bool(message) and not halted
+    converged = bool(message) and not halted and (message != STUCK or at_rest(evaluation))
     message = message or f"max_iter={max_iter} reached"
     return Result(evaluation.point, evaluation.value, len(records) - 1, converged, message, columns, memory)
+
+
+def at_rest(evaluation: Evaluation) -> bool:
+    """True if the Gauss-Newton model foresees no decrease worth the name; one pass."""
+    line = evaluation.line(-evaluation.gradient)
+    foreseen = -0.5 * line.guess * line.slope
+    return bool(foreseen <= 1e-6 * abs(evaluation.value) + 100 * evaluation.noise)
 
 
 def refresh_every(problem: Problem) -> int:

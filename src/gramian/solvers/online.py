@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.loop import Solver, Step
@@ -88,8 +91,11 @@ class Online(Solver):
     stops = False
 
     def __post_init__(self) -> None:
-        if not self.batch_size >= 1:
-            raise ValueError(f"batch_size={self.batch_size} is below 1. Choose a positive number of samples.")
+        checked_number("batch_size", self.batch_size, least=1, integer=True)
+        checked_number("subset", self.subset, least=1, integer=True)
+        for name, value in (("step_size", self.step_size), ("delay", self.delay)):
+            if value is not None:
+                checked_number(name, value, least=0, strict=True)
 
     def start(self, evaluation: Evaluation) -> Memory:
         """The schedule for a problem, found by pre-training where it is not given."""
@@ -106,21 +112,26 @@ class Online(Solver):
     def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> tuple[Evaluation, Schedule]:
         """Where a problem's measurements, seen once in an order, lead; and the schedule from there on.
 
-        Where the cost more than doubles the steps were too long: all is done again with a quarter of them.
+        Where the cost more than doubles the steps were too long: all is done again with a quarter of them. What comes
+        after has the schedule's steps again: one wild batch must not end the learning.
         """
         problem, n = evaluation.problem, len(order)
-        for _ in range(RETRIES):
-            steps = schedule.steps(n, self.batch_size)
+        for retry in range(RETRIES):
+            steps = 0.25**retry * schedule.steps(n, self.batch_size)
             with np.errstate(over="ignore", invalid="ignore"):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
                 arrived = problem.evaluate(point)
             if arrived.value <= 2 * evaluation.value:
                 return arrived, schedule.after(n)
-            schedule = schedule._replace(scale=schedule.scale / 4)
+        warnings.warn(
+            f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
         return evaluation, schedule.after(n)
 
-    def schedule(self, problem: Problem, point: Point, rng: np.random.Generator) -> Schedule:
-        """Steps for a stream that starts with this problem."""
+    def schedule(self, problem: Problem, point: Point, rng: np.random.Generator, least: int = 0) -> Schedule:
+        """Steps for a stream that starts with this problem and has at least so many samples in all."""
         m = len(problem.sampled.measurement)
         size = min(m, self.subset)
         subset = problem.take(rng.permutation(m)[:size] if self.shuffle else np.arange(size))
@@ -128,7 +139,7 @@ class Online(Solver):
         if not mean > 0:
             return Schedule(0.0, 1.0)
         step, delay = self.pretrained(subset, point, mean)
-        return Schedule(step / mean, delay * m)
+        return Schedule(step / mean, delay * max(m, least))
 
     def pretrained(self, subset: Problem, point: Point, mean: float) -> tuple[float, float]:
         """s and t₀ of the lowest cost on a subset after one epoch of it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
@@ -51,6 +52,8 @@ class TrustRegion(Solver):
     def __post_init__(self) -> None:
         if self.model not in ("gauss-newton", "newton"):
             raise ValueError(f"model={self.model!r} is unknown. Choose 'gauss-newton' or 'newton'.")
+        checked_number("max_inner", self.max_inner, least=1, integer=True)
+        checked_number("precision", self.precision, least=0, strict=True, below=1)
 
     def start(self, evaluation: Evaluation) -> Memory:
         """A region wide enough for the first step along the gradient and ten times more."""
@@ -71,14 +74,21 @@ class TrustRegion(Solver):
         if not size:
             return Step(evaluation, 0.0, memory)
         arrived = line.move(size)
-        ratio = (evaluation.value - arrived.value) / decrease if decrease > 0 else 0.0
+        # The model at the size taken: at size 1 it foresees `decrease`, which gives its curvature.
+        curvature = -2 * (decrease + line.slope)
+        foreseen = -size * line.slope - 0.5 * size * size * curvature
+        ratio = (evaluation.value - arrived.value) / foreseen if foreseen > 0 else 1.0
         length = size * point.inner(proposed, proposed) ** 0.5
         radius = memory.radius
         if ratio < 0.25:
-            radius = max(length, 0.25 * radius) if size >= 1 else length
+            radius = 0.25 * length
         elif length > 0.8 * radius:
-            radius = 2 * max(length, radius)
+            radius = 2 * length
         return Step(arrived, size, memory._replace(radius=radius))
+
+
+# A share of the largest curvature below which a direction counts as flat.
+FLAT = 1e-10
 
 
 def truncated_cg(
@@ -93,10 +103,15 @@ def truncated_cg(
     step = 0 * gradient
     residual, direction = gradient, -gradient
     square = first = point.inner(gradient, gradient)
-    decrease = 0.0
-    for _ in range(max_inner):
+    decrease = steepest = 0.0
+    for inner in range(max_inner):
         bent = operator(direction)
         bend = point.inner(direction, bent)
+        rate = bend / point.inner(direction, direction)
+        steepest = max(steepest, rate)
+        # Flat or negative curvature, as along turns of the factor, which change nothing: what is found so far is good.
+        if inner and rate <= FLAT * steepest:
+            break
         inside = square / bend if bend > 0 else float("inf")
         border = to_border(point, step, direction, radius)
         size = min(inside, border)
