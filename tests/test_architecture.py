@@ -15,7 +15,7 @@ LAYERS = [
     {"features", "measurements", "losses", "penalties", "geometries", "execution"},
     {"closeness"},
     {"objective"},
-    {"streams", "initialise", "sampling"},
+    {"streams", "initialise", "sampling", "discriminant"},
     {"solvers"},
     {"progress"},
     {"estimators"},

@@ -8,19 +8,37 @@ __version__ = "0.1.0"
 # Each name and the module it lives in; loaded when first asked for, so that `import gramian` costs nothing.
 _HOMES = {
     "Block": "gramian.objective",
+    "KernelLearner": "gramian.estimators",
+    "MetricLearner": "gramian.estimators",
     "PSDRegressor": "gramian.estimators",
     "Problem": "gramian.objective",
     "Result": "gramian.solvers",
+    "SStressMDS": "gramian.estimators",
+    "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
     "minimize": "gramian.solvers",
 }
-_MODULES = ("closeness", "features", "geometries", "initialise", "losses", "measurements", "solvers")
+_MODULES = (
+    "closeness",
+    "features",
+    "geometries",
+    "initialise",
+    "losses",
+    "measurements",
+    "penalties",
+    "sampling",
+    "solvers",
+)
 
 __all__ = [
     "Block",
+    "KernelLearner",
+    "MetricLearner",
     "PSDRegressor",
     "Problem",
     "Result",
+    "SStressMDS",
+    "SubspaceTracker",
     "Term",
     "minimize",
 ]
@@ -39,6 +57,6 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from gramian.estimators import PSDRegressor
+    from gramian.estimators import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, SubspaceTracker
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize

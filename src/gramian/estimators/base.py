@@ -68,10 +68,19 @@ class PSDEstimator(BaseEstimator):
         return solver
 
     def _solve(
-        self, problem: Problem, point: Point, solver: Solver, cost: Callable[[Any], Any] = lambda cost: cost
+        self,
+        problem: Problem,
+        point: Point,
+        solver: Solver,
+        cost: Callable[[Any], Any] = lambda cost: cost,
+        most: int | None = None,
     ) -> Result:
-        """Minimises from a point, and sets factor_, n_iter_, converged_ and history_; costs in the user's units."""
+        """Minimises from a point, and sets factor_, n_iter_, converged_ and history_; costs in the user's units.
+
+        `most` bounds the iterations further.
+        """
         iterations = self.max_iter if solver.stops else self.n_epochs
+        iterations = iterations if most is None else min(iterations, most)
         report = combined(self.callback, self.verbose)
         told = None if report is None else lambda record: report(record._replace(cost=cost(record.cost)))
         result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=told)

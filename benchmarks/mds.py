@@ -1,0 +1,95 @@
+"""Layouts from dissimilarities: a planted one with half of its matrix unknown, and scikit-learn's MDS side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from sklearn.manifold import MDS
+from sklearn.metrics import euclidean_distances
+
+from benchmarks.timing import heading, medians
+from gramian.estimators.mds import SStressMDS, turned
+
+try:
+    from sklearn.manifold import ClassicalMDS
+except ImportError:  # scikit-learn below 1.8
+    ClassicalMDS = None
+
+
+def planted(n: int, rng: np.random.Generator, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 2) and their distances (n, n), each multiplied by exp(noise · normal)."""
+    points = rng.standard_normal((n, 2))
+    normal = np.triu(rng.standard_normal((n, n)), 1)
+    distances = euclidean_distances(points) * np.exp(noise * (normal + normal.T))
+    np.fill_diagonal(distances, 0)
+    return points, distances
+
+
+def half_unknown(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The matrix with half of its pairs NaN."""
+    unknown = np.triu(rng.random(distances.shape) < 0.5, 1)
+    return np.where(unknown | unknown.T, np.nan, distances)
+
+
+def layout_error(embedding: np.ndarray, points: np.ndarray) -> float:
+    """The distance from a planted layout against its size, up to shifts, rotations and reflections."""
+    return float(np.linalg.norm(turned(embedding, points) - points) / np.linalg.norm(points - points.mean(axis=0)))
+
+
+def errors(embedding: np.ndarray, distances: np.ndarray) -> tuple[float, float]:
+    """The relative error of distances, √(Σ(d - δ)²/Σδ²), and that of their squares, the SSTRESS."""
+    found = euclidean_distances(embedding)
+    plain = np.linalg.norm(found - distances) / np.linalg.norm(distances)
+    return float(plain), float(np.linalg.norm(found**2 - distances**2) / np.linalg.norm(distances**2))
+
+
+def peers() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """Embeddings of a complete matrix, scikit-learn's with the settings that are its defaults now and in 1.10."""
+    methods: dict[str, Callable[[np.ndarray], np.ndarray]] = {"SStressMDS": SStressMDS().fit_transform}
+    for init in ("random", "classical_mds"):
+        smacof = MDS(metric="precomputed", n_init=1, init=init, random_state=0)
+        methods[f"MDS (SMACOF), init={init}"] = smacof.fit_transform
+    if ClassicalMDS is not None:
+        methods["ClassicalMDS"] = ClassicalMDS(metric="precomputed").fit_transform
+    return methods
+
+
+def recovery(n: int) -> None:
+    """Half of an exact matrix."""
+    heading(f"Planted 2-D layout from half of an exact {n} x {n} matrix")
+    rng = np.random.default_rng(0)
+    points, distances = planted(n, rng, 0.0)
+    known, model = half_unknown(distances, rng), SStressMDS()
+    seconds = medians({"fit": lambda: model.fit(known)}, repeats=3)["fit"]
+    error = layout_error(model.embedding_, points)
+    print(f"{model.n_iter_} iterations, {seconds:.2f} s, stress {model.stress_:.1e}, layout error {error:.1e}")
+
+
+def comparison(n: int, noise: float) -> None:
+    """A complete matrix, beside scikit-learn."""
+    heading(f"Complete {n} x {n} matrix, distances with {100 * noise:.0f} % noise")
+    points, distances = planted(n, np.random.default_rng(1), noise)
+    methods, found = peers(), {}
+
+    def run(name: str) -> None:
+        found[name] = methods[name](distances)
+
+    seconds = medians({name: partial(run, name) for name in methods}, repeats=3)
+    print(f"{'':36}{'seconds':>9}{'times':>8}{'distance error':>16}{'SSTRESS error':>15}{'layout error':>14}")
+    for name, embedding in found.items():
+        plain, squared = errors(embedding, distances)
+        row = f"{name:36}{seconds[name]:9.2f}{seconds[name] / seconds['SStressMDS']:8.1f}{plain:16.3e}{squared:15.3e}"
+        print(f"{row}{layout_error(embedding, points):14.1e}")
+
+
+def main(n: int = 2000) -> None:
+    """Print the tables; `medians` warms the kernels and fixes the threads."""
+    recovery(n)
+    comparison(n, 0.0)
+    comparison(n, 0.1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""First factors from class labels: linear discriminants, and the span of few samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from gramian.features import Array, Features
+from gramian.types import Matrix, Vector
+
+__all__ = ["discriminants", "principal_directions", "span"]
+
+# The share of the identity in the covariance within classes: it keeps many features from overfitting.
+RIDGE = 0.2
+# Above this many features, discriminants are looked for among so many principal directions.
+LARGEST_COVARIANCE = 2000
+PRINCIPAL = 200
+
+
+def principal_directions(features: Features, rank: int, rng: np.random.Generator) -> Matrix:
+    """The leading right singular vectors of X, (d, r), about the origin; sparse data is never made dense."""
+    n, d = features.shape
+    if d <= LARGEST_COVARIANCE:
+        moment = features.pull(features.image(np.eye(d, dtype=features.dtype)))
+        return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :rank])
+    # A randomised range: three rounds of products, enough for a start.
+    Q = rng.standard_normal((d, min(rank + 20, n, d))).astype(features.dtype)
+    for _ in range(3):
+        Q = np.linalg.qr(features.pull(features.image(Q)))[0]
+    right = np.linalg.svd(features.image(Q), full_matrices=False)[2]
+    return np.ascontiguousarray((Q @ right.T)[:, :rank])
+
+
+def discriminants(features: Features, labels: Vector, rank: int, rng: np.random.Generator) -> Matrix:
+    """Fisher's discriminants (d, r), of unit variance within classes; beyond classes - 1, principal ones."""
+    d = features.shape[1]
+    if d > LARGEST_COVARIANCE:
+        basis = principal_directions(features, max(PRINCIPAL, rank), rng)
+        return basis @ discriminants(features.restrict(basis), labels, rank, rng)
+    within, between = covariances(features, labels)
+    size = float(np.trace(within)) / d
+    within = (1 - RIDGE) * within + (RIDGE * size if size > 0 else 1.0) * np.eye(d)
+    found = min(rank, len(np.unique(labels)) - 1, d)
+    directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
+    if found < rank:
+        directions = np.hstack([directions, filled(within + between, within, directions, rank - found)])
+    return np.ascontiguousarray(directions.astype(features.dtype))
+
+
+def covariances(features: Features, labels: Vector) -> tuple[Matrix, Matrix]:
+    """Covariance matrices (d, d) within and between classes, in float64."""
+    n, d = features.shape
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    indicator = np.zeros((n, len(counts)), features.dtype)
+    indicator[np.arange(n), codes] = 1
+    sums = features.pull(indicator).astype(np.float64)
+    centred = sums / counts - sums.sum(axis=1, keepdims=True) / n
+    between = (centred * counts) @ centred.T / n
+    total = features.pull(features.image(np.eye(d, dtype=features.dtype))).astype(np.float64) / n
+    mean = sums.sum(axis=1) / n
+    return total - np.outer(mean, mean) - between, between
+
+
+def filled(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> Matrix:
+    """The leading principal directions orthogonal to those given, of a third of their length within classes."""
+    Q = np.linalg.qr(directions)[0]
+    away = np.eye(len(Q)) - Q @ Q.T
+    leading = np.linalg.eigh(away @ total @ away)[1][:, ::-1][:, :missing]
+    return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))
+
+
+def span(features: Features) -> Matrix | None:
+    """An orthonormal basis (d, k) of the span of the samples, where they are fewer than the features; else None."""
+    n, d = features.shape
+    if n >= d or not isinstance(features, Array):
+        return None
+    _, sigma, right = scipy.linalg.svd(features.X, full_matrices=False)
+    k = max(int(np.sum(sigma > max(n, d) * np.finfo(features.dtype).eps * sigma[0])), 1)
+    return np.ascontiguousarray(right[:k].T)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from gramian.discriminant import covariances, discriminants, principal_directions, span
+from gramian.features import Array, Sparse
+
+
+@pytest.fixture
+def data(rng):
+    labels = rng.integers(4, size=300)
+    X = rng.standard_normal((300, 8)) * np.arange(1, 9) + 3 * rng.standard_normal((4, 8))[labels]
+    return X, labels
+
+
+def angles(A, B):
+    return np.linalg.svd(np.linalg.qr(A)[0].T @ np.linalg.qr(B)[0])[1]
+
+
+def test_covariances_add_up(data):
+    X, labels = data
+    within, between = covariances(Array(X), labels)
+    np.testing.assert_allclose(within + between, np.cov(X.T, bias=True), atol=1e-10)
+    expected = sum(np.cov(X[labels == c].T, bias=True) * np.mean(labels == c) for c in range(4))
+    np.testing.assert_allclose(within, expected, atol=1e-10)
+
+
+def test_discriminants_are_fisher_s(data, monkeypatch):
+    X, labels = data
+    monkeypatch.setattr("gramian.discriminant.RIDGE", 0.0)
+    found = discriminants(Array(X), labels, 3, np.random.default_rng(0))
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, labels).scalings_[:, :3]
+    assert angles(found, expected).min() > 1 - 1e-6
+
+
+def test_rank_beyond_the_classes_is_filled_up(data, dtype):
+    X, labels = data
+    found = discriminants(Array(X.astype(dtype)), labels, 6, np.random.default_rng(0))
+    assert found.shape == (8, 6)
+    assert found.dtype == dtype
+    assert np.linalg.matrix_rank(found) == 6
+
+
+def test_many_features_are_reduced_first(data, monkeypatch):
+    X, labels = data
+    monkeypatch.setattr("gramian.discriminant.LARGEST_COVARIANCE", 4)
+    monkeypatch.setattr("gramian.discriminant.PRINCIPAL", 4)
+    for features in (Array(X), Sparse(scipy.sparse.csr_array(X))):
+        assert discriminants(features, labels, 2, np.random.default_rng(0)).shape == (8, 2)
+
+
+@pytest.mark.parametrize("largest", [2000, 2])
+def test_principal_directions(largest, data, monkeypatch):
+    X, _ = data
+    monkeypatch.setattr("gramian.discriminant.LARGEST_COVARIANCE", largest)
+    found = principal_directions(Array(X), 3, np.random.default_rng(0))
+    assert angles(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
+
+
+def test_span_of_few_samples(rng):
+    X = rng.standard_normal((6, 20))
+    X -= X.mean(axis=0)
+    basis = span(Array(X))
+    assert basis.shape == (20, 5)
+    np.testing.assert_allclose(X @ basis @ basis.T, X, atol=1e-12)
+    assert span(Array(rng.standard_normal((20, 6)))) is None

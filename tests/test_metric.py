@@ -1,0 +1,281 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gramian import MetricLearner
+from gramian.geometries import Polar
+from gramian.sampling import labelled_pairs, nearest_triplets
+
+
+@parametrize_with_checks([MetricLearner(), MetricLearner(1, constraints="pairs")])
+def test_estimator_check(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def error(learner, X, y):
+    steps = [StandardScaler(), KNeighborsClassifier(5)]
+    if learner is not None:
+        steps.insert(1, learner)
+    return 1 - cross_val_score(make_pipeline(*steps), X, y, cv=5).mean()
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_neighbours_get_no_worse(load):
+    X, y = load(return_X_y=True)
+    assert error(MetricLearner(random_state=0), X, y) <= error(None, X, y) + 0.005
+    assert error(MetricLearner(2, random_state=0), X, y) <= error(None, X, y) + 0.02
+
+
+def test_few_pairs_do_not_overfit():
+    X, y = load_breast_cancer(return_X_y=True)
+    pairs = MetricLearner(constraints="pairs", random_state=0)
+    assert error(pairs, X, y) <= error(None, X, y) + 0.005
+    # Without the price of leaving the identity, 80 pairs on 30 features do.
+    free = clone(pairs).set_params(regularisation=0.0, tol=1e-3, max_iter=5000)
+    assert error(free, X, y) > error(pairs, X, y) + 0.02
+
+
+def test_low_rank_beats_principal_components():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:900], y[:900]
+    learned = MetricLearner(5, random_state=0).fit(X[:600], y[:600])
+    centred = X[:600] - X[:600].mean(axis=0)
+    principal = np.linalg.svd(centred, full_matrices=False)[2][:5].T
+    scores = [
+        KNeighborsClassifier(5).fit(Z[:600], y[:600]).score(Z[600:], y[600:])
+        for Z in (learned.transform(X), X @ principal)
+    ]
+    assert scores[0] > scores[1] + 0.02
+
+
+@pytest.mark.parametrize("geometry", ["scaled", "flat", "polar", "affine", "log-euclidean"])
+@pytest.mark.parametrize("constraints", ["triplets", "pairs"])
+def test_every_geometry_learns(geometry, constraints, wine):
+    X, y = wine
+    full = geometry in ("affine", "log-euclidean")
+    model = MetricLearner(None if full else 3, geometry=geometry, constraints=constraints, random_state=0).fit(X, y)
+    assert model.history_["cost"][-1] < model.history_["cost"][0]
+    assert model.components_.shape == (13 if full else 3, 13)
+
+
+def test_learned_distances_are_pseudo_metrics(wine):
+    X, y = wine
+    for r in (None, 2):
+        model = MetricLearner(r, random_state=0).fit(X, y)
+        metric = model.get_metric()
+        u, v, w = X[:3]
+        assert metric(u, u) == 0
+        assert metric(u, v) == pytest.approx(metric(v, u))
+        assert metric(u, v) >= 0
+        assert metric(u, w) <= metric(u, v) + metric(v, w) + 1e-12
+        assert metric(u, v, squared=True) == pytest.approx(metric(u, v) ** 2)
+        W = model.get_mahalanobis_matrix()
+        np.testing.assert_allclose((u - v) @ W @ (u - v), metric(u, v) ** 2)
+        Z = model.transform(X)
+        assert np.linalg.norm(Z[0] - Z[1]) == pytest.approx(metric(u, v))
+        pairs = np.array([[0, 1], [1, 2]])
+        np.testing.assert_allclose(model.pair_distance(X[pairs]), model.pair_distance(pairs, X))
+        np.testing.assert_allclose(model.pair_score(X[pairs]), -model.pair_distance(X[pairs]))
+        assert np.linalg.eigvalsh(W).min() > -1e-9 * np.linalg.eigvalsh(W).max()
+
+
+def test_pairs_with_targets_are_met(rng):
+    X = rng.standard_normal((200, 6))
+    truth = rng.standard_normal((6, 2))
+    pairs = rng.integers(200, size=(1500, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    target = np.sum(((X[pairs[:, 0]] - X[pairs[:, 1]]) @ truth) ** 2, axis=1)
+    model = MetricLearner(2, regularisation=0.0, tol=1e-12, random_state=0).fit_pairs(X, pairs, target, sense="equal")
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), truth @ truth.T, atol=1e-4)
+    points = MetricLearner(2, regularisation=0.0, tol=1e-12, random_state=0).fit_pairs(X[pairs], target=target, sense=0)
+    np.testing.assert_allclose(points.get_mahalanobis_matrix(), truth @ truth.T, atol=1e-4)
+
+
+def test_signed_pairs_give_a_threshold(wine):
+    X, y = wine
+    pairs, same = labelled_pairs(y, 600, balanced=True, random_state=0)
+    sign = np.where(same, 1, -1)
+    model = MetricLearner(random_state=0).fit_pairs(X, pairs, y=sign)
+    assert np.mean(model.predict(pairs, X) == sign) > 0.9
+    np.testing.assert_array_equal(model.predict(X[pairs]), model.predict(pairs, X))
+    assert (model.set_threshold(0.0).predict(pairs, X) == -1).all()
+    assert (model.set_threshold(np.inf).predict(pairs, X) == 1).all()
+    model.calibrate_threshold(pairs, sign, X, strategy="balanced")
+    np.testing.assert_array_equal(model.decision_function(pairs, X) >= 0, model.predict(pairs, X) > 0)
+    assert np.mean(model.predict(pairs, X) == sign) > 0.9
+    with pytest.raises(AttributeError, match="has no attribute 'predict'"):
+        MetricLearner(random_state=0).fit(X, y).predict(pairs, X)
+
+
+def test_triplets_are_met(wine):
+    X, y = wine
+    triplets = nearest_triplets(X, y)
+    model = MetricLearner(random_state=0, max_iter=1000).fit_triplets(X, triplets)
+    a, near, far = (model.transform(X)[triplets[:, k]] for k in range(3))
+    wrong = np.mean(np.sum((a - far) ** 2, axis=1) < np.sum((a - near) ** 2, axis=1))
+    a, near, far = (X[triplets[:, k]] for k in range(3))
+    assert wrong < 0.5 * np.mean(np.sum((a - far) ** 2, axis=1) < np.sum((a - near) ** 2, axis=1))
+
+
+def test_streams_go_on_and_settle(wine, rng):
+    X, y = wine
+    order = rng.permutation(len(X))
+    model = MetricLearner(3, random_state=0)
+    moves = []
+    for part in np.array_split(order, 5):
+        before = model.get_mahalanobis_matrix() if hasattr(model, "components_") else None
+        model.partial_fit(X[part], y[part])
+        if before is not None:
+            moves.append(np.linalg.norm(model.get_mahalanobis_matrix() - before) / np.linalg.norm(before))
+    assert model.n_samples_seen_ == len(X)
+    assert 0 < moves[-1] < moves[0]
+    triplets = nearest_triplets(X, y)
+    assert MetricLearner(2).partial_fit_triplets(X, triplets).partial_fit_triplets(
+        X, triplets
+    ).n_samples_seen_ == 2 * len(X)
+    pairs = np.array([[0, 1], [2, 100]])
+    stream = MetricLearner(2).partial_fit_pairs(X, pairs, [1.0, 9.0], [-1, 1])
+    assert stream.partial_fit_pairs(X, pairs, [1.0, 9.0], [-1, 1]).components_.shape == (2, 13)
+
+
+def test_few_samples_are_solved_in_their_span(rng):
+    """In the span, exactly: the same as an explicit rotation into it."""
+    labels = np.repeat([0, 1], 10)
+    X = rng.standard_normal((20, 60)) + labels[:, None] * rng.standard_normal(60)
+    model = MetricLearner(3, random_state=0).fit(X, labels)
+    assert model.components_.shape == (3, 60)
+    centred = X - X.mean(axis=0)
+    basis = np.linalg.svd(centred, full_matrices=False)[2][:19].T
+    np.testing.assert_allclose(model.components_ @ basis @ basis.T, model.components_, atol=1e-9)
+    inside = MetricLearner(3, random_state=0).fit(centred @ basis, labels)
+    np.testing.assert_allclose(
+        basis @ inside.get_mahalanobis_matrix() @ basis.T, model.get_mahalanobis_matrix(), atol=1e-5
+    )
+    assert MetricLearner(random_state=0).fit(X, labels).components_.shape == (19, 60)
+
+
+def test_sparse_data_is_not_made_dense(rng):
+    labels = rng.integers(3, size=150)
+    X = scipy.sparse.random_array((150, 3000), density=0.02, rng=rng, format="csr")
+    X = X + scipy.sparse.csr_array((labels[:, None] == np.arange(3)).astype(float) @ (rng.random((3, 3000)) < 0.01))
+    model = MetricLearner(4, random_state=0).fit(X, labels)
+    assert model.transform(X).shape == (150, 4)
+    Z = model.transform(X)
+    assert KNeighborsClassifier(3).fit(Z, labels).score(Z, labels) > 0.9
+
+
+def test_float32_in_float32_out(wine):
+    X, y = wine
+    model = MetricLearner(3, random_state=0).fit(X.astype(np.float32), y)
+    assert model.components_.dtype == model.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_a_large_mean_does_not_matter(wine):
+    X, y = wine
+    plain = MetricLearner(3, random_state=0).fit(X, y)
+    shifted = MetricLearner(3, random_state=0).fit(X + 1e5, y)
+    np.testing.assert_allclose(shifted.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5)
+
+
+def test_the_paper_s_bounds(wine):
+    X, y = wine
+    model = MetricLearner(constraints="pairs", n_constraints=500, regularisation=0.0, geometry=Polar(), random_state=0)
+    model.fit(X, y)
+    near, far = model.bounds_
+    assert 0 < near < far
+
+
+@pytest.mark.parametrize("solver", ["gd", "trust-region", "online"])
+def test_other_solvers(solver, wine):
+    X, y = wine
+    model = MetricLearner(3, solver=solver, constraints="pairs", random_state=0).fit(X, y)
+    assert model.history_["cost"][-1] < model.history_["cost"][0]
+
+
+def test_lives_in_searches_pickles_and_names_its_features(wine):
+    X, y = wine
+    pipeline = make_pipeline(MetricLearner(random_state=0), KNeighborsClassifier(5))
+    search = GridSearchCV(pipeline, {"metriclearner__n_components": [1, 3]}, cv=3).fit(X, y)
+    assert search.best_params_["metriclearner__n_components"] == 3
+    model = MetricLearner(2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    assert list(model.get_feature_names_out()) == ["metriclearner0", "metriclearner1"]
+    assert model.set_output(transform="pandas").transform(X).shape == (len(X), 2)
+
+
+BAD = {
+    "one class": (lambda m, X, y: m.fit(X, np.zeros(len(X), int)), "y has one class only"),
+    "classes of one sample": (lambda m, X, y: m.fit(X[:3], [0, 1, 2]), "a single sample in every class"),
+    "too many components": (
+        lambda m, X, y: m.set_params(n_components=14).fit(X, y),
+        "n_components=14 exceeds n_features=13",
+    ),
+    "unknown constraints": (lambda m, X, y: m.set_params(constraints="all").fit(X, y), "constraints='all' is unknown"),
+    "unknown init": (lambda m, X, y: m.set_params(init="lucky").fit(X, y), "init='lucky' is unknown"),
+    "lda without labels": (
+        lambda m, X, y: m.set_params(init="lda").fit_triplets(X, [[0, 1, 2]]),
+        "init='lda' needs class labels",
+    ),
+    "low rank in a cone": (
+        lambda m, X, y: m.set_params(n_components=2, geometry="affine").fit(X, y),
+        "learns full-rank distances",
+    ),
+    "self pair": (lambda m, X, y: m.fit_pairs(X, [[4, 4]], 1.0, -1), r"pairs\[0\] = \(4, 4\) joins a sample to itself"),
+    "index out of range": (
+        lambda m, X, y: m.fit_pairs(X, [[0, 999]], 1.0, -1),
+        r"pairs\[0\] = \(0, 999\) is out of range",
+    ),
+    "no pairs": (lambda m, X, y: m.fit_pairs(X, np.empty((0, 2), int), 1.0, -1), "pairs is empty"),
+    "contradiction": (
+        lambda m, X, y: m.fit_pairs(X, [[0, 1], [1, 0]], [1.0, 4.0], [-1, 1]),
+        r"pairs\[0\] = \(0, 1\) is contradicted .*at least 4 and at most 1",
+    ),
+    "negative target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]], -1.0, -1), r"target\[0\] = -1.0"),
+    "no target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]]), "target is missing"),
+    "signs": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[0, 1]), r"y must be \+1 \(same\) or -1"),
+    "signs of one kind": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[1, 1]), "Give pairs of both kinds"),
+    "triplet": (lambda m, X, y: m.fit_triplets(X, [[0, 1, 1]]), r"triplets\[0\] = \(0, 1, 1\) names a sample twice"),
+    "points": (lambda m, X, y: m.fit_pairs(X, target=1.0), r"expected pairs of points \(m, 2, d\)"),
+    "regularisation": (lambda m, X, y: m.set_params(regularisation=-1).fit(X, y), "regularisation=-1 is not valid"),
+    "rounds": (lambda m, X, y: m.set_params(n_rounds=0).fit(X, y), "n_rounds=0 is not valid"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_and_nothing_is_lost(case, wine):
+    X, y = wine
+    act, message = BAD[case]
+    model = MetricLearner(random_state=0)
+    with pytest.raises(ValueError, match=message):
+        act(model, X, y)
+    assert not hasattr(model, "components_")
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_constant_features_and_duplicates_do_no_harm(wine):
+    X, y = wine
+    X = np.column_stack([X, np.ones(len(X)), X[:, 0]])
+    X = np.concatenate([X, X[:20]])
+    y = np.concatenate([y, y[:20]])
+    for r in (None, 3):
+        model = MetricLearner(r, random_state=0).fit(X, y)
+        assert np.isfinite(model.components_).all()
