@@ -1,8 +1,8 @@
 """A first look: `python -m gramian.demo` learns a plane in which handwritten digits tell themselves apart.
 
 The 64 pixels of scikit-learn's digits are mapped to 2 numbers, first by principal components, then by a distance of
-rank 2 learned from pairs: two images of one digit should be near, two of different digits far. Images that were not
-learned from are then recognised by their 5 nearest neighbours in either plane. Needs matplotlib for the picture.
+rank 2 learned from the labels: an image should be nearer to images of its own digit than to others. Images that were
+not learned from are then recognised by their 5 nearest neighbours in either plane. Needs matplotlib for the picture.
 """
 
 from __future__ import annotations
@@ -15,36 +15,11 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from gramian.features import Array
-from gramian.geometries import Scaled
-from gramian.measurements import Pairs
-from gramian.objective import Block, Problem, Term
+from gramian.estimators import MetricLearner
 from gramian.progress import Reporter
-from gramian.solvers import ConjugateGradient, minimize
 from gramian.types import Matrix, Vector
 
-__all__ = ["learned_plane", "main"]
-
-
-def labelled_pairs(labels: Vector, n_pairs: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-    """Random pairs of different samples, (m, 2), and which of them share a label, (m,)."""
-    pairs = rng.integers(len(labels), size=(n_pairs, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    pairs = pairs[np.argsort(pairs[:, 0])]
-    return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
-
-
-def learned_plane(X: Matrix, labels: Vector, start: Matrix, n_pairs: int = 100_000) -> Matrix:
-    """The factor (d, 2) of a distance: near between samples of one label, far between others."""
-    pairs, same = labelled_pairs(labels, n_pairs, np.random.default_rng(0))
-    measurement = Pairs(pairs, len(X))
-    near, far = np.percentile(measurement.predict(X @ start), [5, 95])
-    # Same-label pairs are one in ten; both kinds count alike.
-    weight = np.where(same, 0.5 / np.sum(same), 0.5 / np.sum(~same))
-    term = Term(measurement, np.where(same, near, far), sense=np.where(same, -1, 1), weight=weight)
-    problem = Problem([Block(Array(X), [term])])
-    result = minimize(problem, ConjugateGradient(), Scaled().point(start), tol=1e-5, callback=Reporter(10, sys.stdout))
-    return result.point.G
+__all__ = ["main"]
 
 
 def main(picture: str = "demo.png") -> tuple[float, float]:
@@ -54,7 +29,8 @@ def main(picture: str = "demo.png") -> tuple[float, float]:
     train, test = train - train.mean(axis=0), test - train.mean(axis=0)
     print(f"{len(train)} images of digits to learn from, {len(test)} to test on, {train.shape[1]} pixels each.\n")
     principal = np.linalg.svd(train, full_matrices=False)[2][:2].T
-    learned = learned_plane(train, labels, principal)
+    learner = MetricLearner(n_components=2, random_state=0, callback=Reporter(5, sys.stdout))
+    learned = learner.fit(train, labels).components_.T
     errors, planes = [], {}
     print()
     for name, factor in (("principal components", principal), ("learned by gramian", learned)):

@@ -41,6 +41,8 @@ __all__ = ["MetricLearner"]
 
 #: Iterations between two searches for new triplets.
 ROUND = 15
+#: From more samples than this, each round draws so many anchors of triplets.
+ANCHORS = 10_000
 
 
 class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
@@ -57,8 +59,8 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
     constraints : {"triplets", "pairs"}
         What labels are turned into. "triplets": each sample's `n_targets` nearest of its class should be nearer, by a
         margin, than its `n_impostors` nearest of others; found anew in the present metric every 15 iterations,
-        `n_rounds` times. "pairs", the paper's: random pairs of one class at most l apart and of different classes at
-        least u, l and u being the 5th and 95th percentile of the distances under the start.
+        `n_rounds` times, each time for at most 10000 samples. "pairs", the paper's: random pairs of one class at most l
+        apart and of different classes at least u, the 5th and 95th percentile of the distances under the start.
     n_targets, n_impostors, n_rounds : int
         For constraints="triplets".
     n_constraints : int or None
@@ -253,7 +255,7 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _near_labels(self, features: Features, y: Any, start: Matrix, inertia: Regularisation) -> Problem:
         labels = checked_labels(y, features.shape[0])
-        triplets = self._triplets(features, labels, start)
+        triplets = self._triplets(features, labels, start, self._generator())
         return triplet_problem(features, triplets, start, 0.0, inertia)
 
     def _near_pairs(self, features: Features, given: Any, start: Matrix, inertia: Regularisation) -> Problem:
@@ -298,12 +300,12 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
             return self._from_pairs(features, pairs, (None, None, np.where(same, 1, -1), None), rng, start)
         solver, geometry = self._solver(rng), self._geometry()
         prices, pull = self._prices(0.06, solver, self.shrinkage), 0.0 if isinstance(solver, Online) else self.pull
-        triplets = self._triplets(features, labels, start)
+        triplets = self._triplets(features, labels, start, rng)
         start = spread(features, start, triplets)
         factor, histories = start, []
         for turn in range(self.n_rounds):
             if turn:
-                triplets = self._triplets(features, labels, factor)
+                triplets = self._triplets(features, labels, factor, rng)
             problem = triplet_problem(features, triplets, start, pull, prices)
             result = self._solve(problem, geometry.point(factor), solver, most=ROUND)
             factor = result.point.G
@@ -313,10 +315,11 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         self.converged_ = True
         return result
 
-    def _triplets(self, features: Features, labels: Vector, factor: Matrix) -> Matrix:
-        """Near targets and near impostors in the metric of a factor."""
-        Z = features.image(factor)
-        return nearest_triplets(Z, labels, n_targets=self.n_targets, n_impostors=self.n_impostors)
+    def _triplets(self, features: Features, labels: Vector, factor: Matrix, rng: np.random.Generator) -> Matrix:
+        """Near targets and near impostors in the metric of a factor, of all samples or of many drawn anew."""
+        Z, n = features.image(factor), len(labels)
+        anchors = None if n <= ANCHORS else np.sort(rng.choice(n, ANCHORS, replace=False))
+        return nearest_triplets(Z, labels, n_targets=self.n_targets, n_impostors=self.n_impostors, anchors=anchors)
 
     def _from_pairs(
         self,
