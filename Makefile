@@ -17,9 +17,7 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 bench: $(INSTALLED)
-	$(BIN)/python -m benchmarks.iteration
-	$(BIN)/python -m benchmarks.online
-	$(BIN)/python -m benchmarks.convergence
+	$(BIN)/python -m benchmarks.report
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv

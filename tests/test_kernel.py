@@ -20,13 +20,19 @@ from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar, Scaled
 from gramian.sampling import labelled_pairs
 
+# What it asks of a kernel, that any type of number will do, is in test_kernels_given_in_any_type.
+CAST_TO_INTEGERS = "a kernel cast to integers, which has eigenvalues down to -7 % of the largest, is refused"
+
 
 @parametrize_with_checks(
     [
         KernelLearner(),
         KernelLearner(kernel="rbf", geometry="polar", center=False),
         KernelLearner(kernel="precomputed", geometry=Polar(0.0)),
-    ]
+    ],
+    expected_failed_checks=lambda model: (
+        {"check_estimators_dtypes": CAST_TO_INTEGERS} if model.kernel == "precomputed" else {}
+    ),
 )
 @pytest.mark.filterwarnings("ignore:the centred kernel has negative eigenvalues:UserWarning")
 def test_estimator_check(estimator, check):
@@ -192,6 +198,8 @@ def test_senses_and_weights_of_pairs(rng):
     still = KernelLearner(4).fit_pairs(X, pairs, [100.0, 0.0, 100.0], "at most")
     moved = squared_distances(still.embedding_)
     np.testing.assert_allclose(moved[0, 1], squared_distances(X)[0, 1])
+    one, each = (KernelLearner(4).fit_pairs(X, pairs, target) for target in (2.0, [2.0] * 3))
+    np.testing.assert_array_equal(one.embedding_, each.embedding_)
     twice = KernelLearner(4, tol=1e-12).fit_pairs(X, [[0, 1], [1, 0]], [1.0, 2.0], sample_weight=[3.0, 1.0])
     assert squared_distances(twice.embedding_)[0, 1] == pytest.approx(1.25, rel=1e-4)
 
@@ -275,6 +283,47 @@ def test_slightly_negative_eigenvalues_are_clipped_with_a_warning(data):
     assert np.isfinite(model.embedding_).all()
 
 
+@pytest.mark.parametrize(("share", "refused"), [(0.009, False), (0.011, True)])
+@pytest.mark.filterwarnings("ignore:the centred kernel has negative eigenvalues:UserWarning")
+def test_negative_eigenvalues_beyond_a_hundredth_are_refused(rng, share, refused):
+    Q = np.linalg.qr(np.column_stack([np.ones(20), rng.standard_normal((20, 4))]))[0][:, 1:]
+    K = (Q * [4, 3, 2, -4 * share]) @ Q.T
+    model = KernelLearner(2, kernel="precomputed", random_state=0)
+    if refused:
+        with pytest.raises(ValueError, match=r"not positive semidefinite: its eigenvalues go from -0\.044 to 4\."):
+            model.fit(K, np.arange(20) % 2)
+    else:
+        assert np.isfinite(model.fit(K, np.arange(20) % 2).embedding_).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64])
+def test_kernels_given_in_any_type(rng, kind):
+    X, y = rng.integers(-5, 6, size=(20, 4)), np.arange(20) % 2
+    model = KernelLearner(2, kernel="precomputed", geometry=Polar(0.0), random_state=0)
+    expected = clone(model).fit((X @ X.T).astype(float), y).embedding_
+    found = model.fit((X @ X.T).astype(kind), y).embedding_
+    assert found.dtype == (np.float32 if kind == np.float32 else np.float64)
+    np.testing.assert_allclose(found, expected, atol=1e-2 if kind == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_large_mean_costs_no_digits(data, sparse):
+    X, y = data
+    far = X + 1e6
+    # What was added rounds X; the rest is for the kernel to keep.
+    near, model = (KernelLearner(3, random_state=0).fit(A, y) for A in (far - 1e6, far))
+    np.testing.assert_allclose(model.embedding_, near.embedding_, atol=1e-8)
+    new = scipy.sparse.csr_array(far[:5] + 0.5) if sparse else far[:5] + 0.5
+    np.testing.assert_allclose(model.transform(new), near.transform(X[:5] + 0.5), atol=1e-8)
+
+
+def test_without_centring_a_linear_kernel_is_that_of_the_data_as_they_are(data):
+    X, y = data[0] + 3, data[1]
+    linear, given = (KernelLearner(3, kernel=k, center=False, random_state=0) for k in ("linear", "precomputed"))
+    np.testing.assert_allclose(linear.fit(X, y).embedding_, given.fit(X @ X.T, y).embedding_, atol=1e-8)
+    assert np.abs(linear.embedding_ - KernelLearner(3, random_state=0).fit(X, y).embedding_).max() > 0.01
+
+
 def test_history_and_the_online_solver(data):
     X, y = data
     model = KernelLearner(3, random_state=0).fit(X, y)
@@ -339,11 +388,12 @@ def test_bad_input_is_refused_and_nothing_is_lost(case, data):
         ([[0.5, 1]], [1.0], None, "pairs has dtype float64; expected integers"),
         (np.zeros((0, 2), int), [], None, "pairs is empty"),
         ([[0, 1, 2]], [1.0], None, r"pairs has shape \(1, 3\)"),
-        ([[0, 1]], [-1.0], None, r"target\[0\] = -1.0; squared distances are finite and not negative"),
+        ([[0, 1]], [-1.0], None, r"target\[0\] = -1.0; squared distances must be finite and not negative"),
         ([[0, 1]], [np.nan], None, r"target\[0\] = nan"),
         ([[0, 1]], [1.0, 2.0], None, r"target has shape \(2,\); expected \(1,\)"),
         ([[0, 1]], [1.0], "below", r"sense\[0\] = 'below' is unknown"),
-        ([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1], r"the pair \(0, 1\) is asked to be at most 1 and at least 2 apart"),
+        ([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1], r"pairs\[0\] = \(0, 1\) is contradicted .*: at least 2 and at most 1"),
+        ([[2, 3], [0, 1], [1, 0]], [9.0, 1.0, 2.0], [0, -1, 1], r"pairs\[1\] = \(0, 1\) is contradicted"),
     ],
 )
 def test_bad_pairs_are_refused(data, pairs, target, sense, message):

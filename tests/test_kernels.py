@@ -1,13 +1,15 @@
 """Compiled kernels equal their NumPy references."""
 
+import copy
 import inspect
 
 import numpy as np
 import pytest
 
-from gramian._kernels import pairs, reference, samples, squared
+from gramian._kernels import pairs, reference, samples, squared, subspace
 
 N, R, M = 20, 3, 50
+D, SEEN = 12, 8
 
 
 def arguments(rng, dtype):
@@ -29,17 +31,25 @@ def arguments(rng, dtype):
     }
 
 
-KERNELS = {
-    name: getattr(module, name)
-    for module in (samples, pairs, squared)
-    for name in dir(module)
-    if hasattr(getattr(module, name), "py_func")
-}
+def compiled_in(*modules):
+    return {
+        name: getattr(module, name)
+        for module in modules
+        for name in dir(module)
+        if hasattr(getattr(module, name), "py_func")
+    }
+
+
+KERNELS = compiled_in(samples, pairs, squared)
+# These change their arguments, in float64 whatever the samples are: each gets its own copy of arguments that fit
+# together (an orthonormal frame, a residual across it), and what it leaves in them is compared too.
+IN_PLACE = compiled_in(subspace)
 
 
 def test_every_kernel_has_a_reference():
     references = {name for name, _ in inspect.getmembers(reference, inspect.isfunction)}
-    assert references == set(KERNELS)
+    assert references == set(KERNELS) | set(IN_PLACE)
+    assert not set(KERNELS) & set(IN_PLACE)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -56,3 +66,49 @@ def test_kernel_equals_reference(name, rng, dtype):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 if dtype == np.float32 else 1e-13)
         if isinstance(a, np.ndarray) and name != "squared_quartic":
             assert a.dtype == dtype
+
+
+def stream_arguments(rng, name, dtype):
+    frame = np.linalg.qr(rng.standard_normal((D, R)))[0].copy()
+    X = np.where(rng.random((N, D)) < 0.2, np.nan, rng.standard_normal((N, D))).astype(dtype)
+    observed, root = np.sort(rng.permutation(D)[:SEEN]), rng.standard_normal((R, R))
+    v, e = np.zeros(D), rng.standard_normal(D)
+    v[observed] = rng.standard_normal(SEEN)
+    e -= frame @ (frame.T @ e)
+    moment, w = np.eye(R) + root @ root.T, rng.standard_normal(R)
+    mean, counts = rng.standard_normal(D), 3 * rng.random(D)
+    stream = subspace.Stream(frame, moment, mean, counts, np.array([4.0, 5.0, 1.0]))
+    return {
+        "dot": (v, e),
+        "solve": (moment, w, 1e-3),
+        "subspace_weigh": (frame, v, observed, SEEN),
+        "subspace_rotate": (frame, e, w, 0.7),
+        "subspace_mend": (frame + 1e-3 * rng.standard_normal((D, R)),),
+        "subspace_observe": (X[0], mean, counts, 0.9, True, v, np.zeros(D, np.intp)),
+        "subspace_remember": (moment, w, 0.9),
+        "subspace_follow": (X, rng.permutation(N), stream, 0.9, False, True),
+    }[name]
+
+
+def flat(values):
+    """The numbers and arrays in nested tuples; None is left out."""
+    if values is None:
+        return []
+    return [leaf for value in values for leaf in flat(value)] if isinstance(values, tuple) else [values]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_kernel_in_place_equals_reference(name, rng, dtype):
+    given = stream_arguments(rng, name, dtype)
+    one, other = copy.deepcopy(given), copy.deepcopy(given)
+    found, expected = flat(IN_PLACE[name](*one)) + flat(one), flat(getattr(reference, name)(*other)) + flat(other)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_weights_of_a_complete_sample_are_its_products(rng):
+    frame, v = np.linalg.qr(rng.standard_normal((D, R)))[0].copy(), rng.standard_normal(D)
+    for weigh in (subspace.subspace_weigh, reference.subspace_weigh):
+        w, share = weigh(frame, v, np.arange(D), D)
+        np.testing.assert_allclose(w, frame.T @ v, rtol=0, atol=1e-14)
+        assert share == 1

@@ -7,7 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gramian.estimators.mds import SStressMDS, turned
+from gramian.estimators.dissimilarities import checked_graph, from_matrix, turned
+from gramian.estimators.mds import SStressMDS
 from gramian.geometries import Polar
 
 REFUSED = "a sample of weight 0 has no known dissimilarity, which is refused"
@@ -272,6 +273,13 @@ def test_no_convergence_is_a_warning(points, rng):
         SStressMDS(max_iter=1).fit(with_unknown(pairwise_distances(points), rng))
 
 
+def test_only_an_incomplete_matrix_needs_a_graph(points):
+    D = pairwise_distances(points)
+    assert checked_graph(from_matrix(D, None, False), 2) is None
+    graph = checked_graph(from_matrix(changed(D, 4, 3, np.nan), None, False), 2)
+    np.testing.assert_allclose(graph.toarray(), np.tril(changed(D, 4, 3, 0)))
+
+
 def changed(D, i, j, value, both=True):
     D = D.copy()
     D[i, j] = value
@@ -334,7 +342,7 @@ BAD_PAIRS = {
     "no integers": ([[0.5, 1]], [1], {}, "expected integers"),
     "triples": ([[0, 1, 2]], [1], {}, r"pairs has shape \(1, 3\)"),
     "another length": ([[0, 1]], [1, 2], {}, r"dissimilarity has shape \(2,\); expected one for each of 1 pairs"),
-    "none": (np.empty((0, 2), int), [], {}, "each of 0 pairs, not 0"),
+    "none": (np.empty((0, 2), int), [], {}, "pairs is empty; at least one pair is needed"),
     "negative": ([[0, 1]], [-1], {}, "Negative values in data: the dissimilarity of samples 0 and 1"),
     "NaN": ([[0, 1]], [np.nan], {}, "Unknown or infinite values in data"),
     "a lonely sample": ([[0, 1], [1, 2]], [1, 1], {"n_samples": 5}, "sample 3 has no known dissimilarity"),

@@ -11,7 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian import Block, Problem, Term
-from gramian.estimators.subspace import Stream, SubspaceTracker, follow, follow_reference
+from gramian._kernels import reference
+from gramian._kernels.subspace import Stream, subspace_follow
+from gramian.estimators.subspace import SubspaceTracker
 from gramian.features import Array
 from gramian.geometries import Grassmann
 from gramian.losses import Linear
@@ -88,8 +90,9 @@ def test_the_compiled_stream_equals_its_reference(rng, dtype, missing, greedy, c
     frame = np.linalg.qr(rng.standard_normal((12, 3)))[0].copy()
     stream = Stream(frame, 0.1 * np.eye(3), np.zeros(12), np.zeros(12), np.array([0.0, 50.0, 0.0]))
     order = rng.permutation(200)
-    expected = follow_reference(X, order, stream, keep=0.99, greedy=greedy, center=center)
-    follow(X, order, stream, 0.99, greedy, center)
+    expected = Stream(*(array.copy() for array in stream))
+    reference.subspace_follow(X, order, expected, 0.99, greedy, center)
+    subspace_follow(X, order, stream, 0.99, greedy, center)
     assert expected.totals[2] >= 1
     np.testing.assert_allclose(stream.frame.T @ stream.frame, np.eye(3), atol=1e-13)
     for name in ("frame", "moment", "mean", "counts", "totals"):

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from gramian._kernels.subspace import SMALLEST_GRAM, SMALLEST_MOMENT, SMALLEST_SHARE
+
 
 def each_predict(Z: Any) -> Any:
     """Squared norms of the rows of Z, (N,)."""
@@ -75,3 +77,79 @@ def squared_quartic(a: Any, b: Any, c: Any, target: Any, weight: Any) -> Any:
     parts = np.stack([a - target, b, c])
     gram = (weight * parts) @ parts.T
     return 0.5 * np.array([np.trace(gram[:, ::-1], offset=2 - k) for k in range(5)])
+
+
+def dot(a: Any, b: Any) -> Any:
+    """aᵀ b."""
+    return a @ b
+
+
+def solve(A: Any, b: Any, small: Any) -> Any:
+    """(A + small I)⁻¹ b; the lower triangle of A, the only one read, becomes that of Cholesky's factor."""
+    below = np.tril_indices(len(A))
+    L = np.linalg.cholesky(A + small * np.eye(len(A)))
+    A[below] = L[below]
+    return np.linalg.solve(L @ L.T, b)
+
+
+def subspace_weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
+    """Least-squares weights (r,) of v, 0 where not observed, on the frame; and its least pivot there, over m/d."""
+    seen = frame[observed[:m]]
+    w = np.linalg.lstsq(seen, v[observed[:m]], rcond=None)[0]
+    pivots = np.diag(np.linalg.cholesky(seen.T @ seen + SMALLEST_GRAM * np.eye(seen.shape[1])))
+    return w, 1.0 if m == len(frame) else float(pivots.min()) ** 2 * len(frame) / m
+
+
+def subspace_rotate(frame: Any, e: Any, q: Any, tangent: Any) -> None:
+    """Turns the frame's direction q towards e, orthogonal to the frame: the polar factor of U + tangent e qᵀ."""
+    step = tangent * np.outer(e / np.linalg.norm(e), q / np.linalg.norm(q))
+    left, _, right = np.linalg.svd(frame + step, full_matrices=False)
+    frame[:] = left @ right
+
+
+def subspace_mend(frame: Any) -> None:
+    """Makes nearly orthonormal columns orthonormal, those before each taken off it."""
+    Q, R = np.linalg.qr(frame)
+    frame[:] = Q * np.sign(np.diag(R))
+
+
+def subspace_observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: Any, observed: Any) -> Any:
+    """v = x - the mean with x in it, 0 where x is missing; lists the entries that are not, and gives their number."""
+    seen = np.flatnonzero(~np.isnan(x))
+    observed[: len(seen)] = seen
+    counts[seen] = keep * counts[seen] + 1
+    if center:
+        mean[seen] += (x[seen] - mean[seen]) / counts[seen]
+    v[:] = 0
+    v[seen] = x[seen] - mean[seen]
+    return len(seen)
+
+
+def subspace_remember(moment: Any, w: Any, keep: Any) -> Any:
+    """Adds w wᵀ to the moment, what was there fading; gives its trace."""
+    moment[:] = keep * moment + np.outer(w, w)
+    return np.trace(moment)
+
+
+def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, center: Any) -> None:
+    """Moves a stream, in place, by the rows of X in an order; without mending, for every step is to rounding."""
+    frame, moment, mean, counts, totals = stream
+    d, r = frame.shape
+    v, observed = np.zeros(d), np.zeros(d, np.intp)
+    for x in X[order].astype(np.float64):
+        m = subspace_observe(x, mean, counts, keep, center, v, observed)
+        totals[1] += 1
+        w, share = subspace_weigh(frame, v, observed, m) if m >= r else (v, 0.0)
+        if share < SMALLEST_SHARE:
+            totals[2] += 1
+            continue
+        e = np.where(np.isnan(x), 0, v - frame @ w)
+        updates = totals[1] - totals[2]
+        fading = min(keep, (updates - 1) / updates)
+        trace = subspace_remember(moment, w, fading)
+        totals[0] = fading * totals[0] + 1
+        if w.any() and e.any():
+            small = SMALLEST_MOMENT * trace * np.eye(r)
+            # The polar factor of U + e qᵀ is the geodesic's point at the angle arctan(‖q‖ ‖e‖), for it is of rank one.
+            q = w / (w @ w) if greedy else np.linalg.solve(moment + small, w) * d / m
+            subspace_rotate(frame, e, q, np.linalg.norm(q) * np.linalg.norm(e))

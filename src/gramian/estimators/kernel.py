@@ -8,26 +8,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian.checks import checked_number
 from gramian.estimators.base import PSDEstimator
-from gramian.estimators.checks import (
-    checked_factor,
-    checked_number,
-    checked_rank,
-    checked_sense,
-    checked_weight,
-    unchanged_on_failure,
-)
+from gramian.estimators.checks import checked_factor, checked_rank, checked_weight, unchanged_on_failure
+from gramian.estimators.supervision import check_contradictions, checked_pairs, checked_target
 from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.initialise import fitted_scale
 from gramian.measurements import Pairs
-from gramian.measurements.measurement import checked_indices
 from gramian.objective import Block, Problem, Term
 from gramian.sampling import labelled_pairs
 from gramian.solvers import Result, Solver
@@ -37,7 +32,7 @@ __all__ = ["KernelLearner"]
 
 PAIRS_PER_SAMPLE = 20
 # Shares of the largest entry and of the largest eigenvalue: with more than this a matrix is no kernel.
-LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.1
+LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
@@ -47,8 +42,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
     do not see translations. G starts as the kernel PCA of a kernel K₀ and moves until the distances of some pairs are
     as asked, by the mean of ½ (excess)² (the paper's kernel learning). `transform` extends it to new samples.
 
-    Negative eigenvalues of the centred K₀ are taken as 0, with a warning beyond rounding, and refused beyond a tenth of
-    the largest.
+    Negative eigenvalues of the centred K₀ are taken as 0, with a warning beyond rounding, and refused beyond a
+    hundredth of the largest.
 
     Parameters
     ----------
@@ -152,6 +147,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_failure(self):
             X, y = validate_data(self, X, y, **self._wanted(), ensure_min_samples=2)
@@ -174,23 +173,30 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
         pairs : array of int, shape (m, 2)
             Row numbers of two different samples.
-        target : array, shape (m,)
+        target : array, shape (m,), or float
             Squared distances, not negative.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them, optional
             Whether a distance shall equal its target (when omitted), be at most or at least that. Bounds of one pair
             must not contradict each other; several equalities are averaged.
         sample_weight : array, shape (m,), optional
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_failure(self):
             X = validate_data(self, X, **self._wanted(), ensure_min_samples=2)
-            pairs, target, senses = checked_distances(pairs, target, sense, X.shape[0])
+            pairs = checked_pairs(pairs, X.shape[0])
+            target, senses = checked_target(target, sense, len(pairs))
+            # Equalities are averaged here, so they contradict nothing: as bounds they are "at least 0".
+            check_contradictions(pairs, np.where(senses == 0, 0, target), np.where(senses == 0, 1, senses))
             weight = checked_weight(sample_weight, len(pairs), X.dtype)
             result = self._learn(X, self._given(X), pairs, target, senses, weight, self._generator())
         self._warn(result)
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """New samples, embedded, (n', r): k_xᵀ K₀⁺ G, k_x their kernel with the samples learned from.
+        """New samples, embedded: k_xᵀ K₀⁺ G, k_x their kernel with the samples learned from.
 
         The low-rank part of κ₀ + k_xᵀ K₀⁻¹ (K - K₀) K₀⁻¹ k_x' (Jain, Kulis and Dhillon, 2010). Samples learned from
         are mapped to `embedding_` where that lies in the range of K₀: for `Polar(weight=0)`, and where K₀ is regular.
@@ -200,14 +206,27 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         Parameters
         ----------
         X : array or sparse matrix of shape (n', d), or their kernel (n', n) where kernel="precomputed"
+
+        Returns
+        -------
+        array, shape (n', r)
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._wanted())
-        rows = self._centerer.transform(self._kernel(X, self._samples))
+        rows = self._centerer.transform(self._kernel(X, self._samples, self._origin))
         return (rows @ self.coefficients_).astype(X.dtype)
 
     def kernel_matrix(self, X: Any = None) -> Matrix:
-        """K = G Gᵀ of the samples learned from, (n, n); or of new ones, as for `transform`, with them, (n', n)."""
+        """K = G Gᵀ of the samples learned from; or of new ones with them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, as for `transform`, optional
+
+        Returns
+        -------
+        array, shape (n, n); or (n', n) with X
+        """
         check_is_fitted(self)
         return (self.embedding_ if X is None else self.transform(X)) @ self.embedding_.T
 
@@ -227,27 +246,30 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         checked_number("n_pairs", self.n_pairs, least=1, integer=True)
         return int(self.n_pairs)
 
-    def _kernel(self, X: Any, Y: Any) -> Matrix:
+    def _kernel(self, X: Any, Y: Any, origin: Vector | None) -> Matrix:
         """The kernel of rows of X with rows of Y; in float64, for centring it may take away most of it."""
-        X = X.astype(np.float64)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        X = shifted(X, origin)
+        if self.kernel == "precomputed":
             return X
         if not (callable(self.kernel) or self.kernel in PAIRWISE_KERNEL_FUNCTIONS):
             names = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
             raise ValueError(f"kernel={self.kernel!r} is unknown. Choose 'precomputed', {names}, or a function.")
         named = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}
         settings = {} if callable(self.kernel) else named
-        K = pairwise_kernels(X, Y.astype(np.float64), metric=self.kernel, **settings)
+        K = pairwise_kernels(X, shifted(Y, origin), metric=self.kernel, **settings)
         if not np.isfinite(K).all():
             raise ValueError(f"kernel={self.kernel!r} gives values that are not finite. Scale X.")
         return K
 
     def _given(self, X: Any) -> Given:
-        K = symmetric(self._kernel(X, X))
+        # Centring takes a mean away, but does not give back the digits that it cost.
+        shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
+        origin = X.mean(axis=0, dtype=np.float64) if shifts else None
+        K = symmetric(self._kernel(X, X, origin))
         centerer = KernelCenterer().fit(K)
         eps = np.finfo(X.dtype if self.kernel == "precomputed" else np.float64).eps
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
-        return Given(K, centerer, *decomposed(centerer.transform(K), rounding), rounding)
+        return Given(K, origin, centerer, *decomposed(centerer.transform(K), rounding), rounding)
 
     def _learn(
         self, X: Any, given: Given, pairs: Matrix, target: Vector, sense: Vector, weight: Vector, rng: Any
@@ -266,7 +288,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         self.factor_ = self.embedding_ = unit * (self.factor_ - self.factor_.mean(axis=0))
         self.coefficients_ = given.solve(self.embedding_.astype(np.float64), float(self.ridge))
         self._samples = None if self.kernel == "precomputed" else X
-        self._centerer = given.centerer
+        self._origin, self._centerer = given.origin, given.centerer
         return result
 
     def _start(self, problem: Problem, given: Given, geometry: Geometry, rng: Any, unit: float) -> Matrix:
@@ -319,9 +341,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
 
 
 class Given(NamedTuple):
-    """A kernel (n, n), what centres it, and the centred one's eigenvalues above rounding, falling, and vectors."""
+    """A kernel (n, n) of X less an origin, what centres it, and the centred one's eigenvalues, falling, and vectors."""
 
     kernel: Matrix
+    origin: Vector | None
     centerer: KernelCenterer
     values: Vector
     vectors: Matrix
@@ -335,6 +358,12 @@ class Given(NamedTuple):
         """(K₀ + ridge · largest eigenvalue)⁺ G, on the range of the centred kernel K₀."""
         largest = self.values[0] if len(self.values) else 1.0
         return (self.vectors / (self.values + ridge * largest)) @ (self.vectors.T @ G)
+
+
+def shifted(X: Any, origin: Vector | None) -> Any:
+    """X less an origin (d,), in float64; sparse without one."""
+    X = X.astype(np.float64)
+    return X if origin is None else (X.toarray() if scipy.sparse.issparse(X) else X) - origin
 
 
 def symmetric(K: Matrix) -> Matrix:
@@ -365,33 +394,3 @@ def decomposed(K: Matrix, rounding: float) -> tuple[Vector, Matrix]:
         )
     kept = np.flatnonzero(values > rounding)[::-1]
     return values[kept], vectors[:, kept]
-
-
-def checked_distances(pairs: Any, target: Any, sense: Any, n: int) -> tuple[Matrix, Vector, Vector]:
-    """Pairs (m, 2) of different samples, their squared distances and senses, (m,) each."""
-    pairs = checked_indices(pairs, "pairs", 2, n)
-    m = len(pairs)
-    if m == 0:
-        raise ValueError("pairs is empty; at least one pair is needed.")
-    for k in np.flatnonzero(pairs[:, 0] == pairs[:, 1]):
-        raise ValueError(f"pairs[{k}] = ({pairs[k, 0]}, {pairs[k, 0]}) joins a sample to itself, always at distance 0.")
-    target = np.asarray(target, dtype=np.float64)
-    if target.shape != (m,):
-        raise ValueError(f"target has shape {target.shape}; expected ({m},), one squared distance for each pair.")
-    for k in np.flatnonzero(~(np.isfinite(target) & (target >= 0))):
-        raise ValueError(f"target[{k}] = {target[k]}; squared distances are finite and not negative.")
-    return pairs, target, consistent(pairs, target, checked_sense(sense, m))
-
-
-def consistent(pairs: Matrix, target: Vector, sense: Vector) -> Vector:
-    """The senses, if no pair is to be at most one distance and at least a larger one."""
-    unique, numbers = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
-    upper, lower = np.full(len(unique), np.inf), np.zeros(len(unique))
-    np.minimum.at(upper, numbers.ravel()[sense < 0], target[sense < 0])
-    np.maximum.at(lower, numbers.ravel()[sense > 0], target[sense > 0])
-    for k in np.flatnonzero(lower > upper):
-        raise ValueError(
-            f"the pair ({unique[k, 0]}, {unique[k, 1]}) is asked to be at most {upper[k]:.6g} and at least "
-            f"{lower[k]:.6g} apart. Drop one of the two bounds."
-        )
-    return sense

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from gramian._kernels.compiled import compiled
+from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.estimators.checks import checked_number, unchanged_on_failure
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
 
 STEPS = ("averaged", "greedy")
-# After so many samples the frame is made orthonormal again; rounding grows in between.
-MEND_EVERY = 64
-# A sample is skipped if its observed entries hold less than this share of what is usual of a direction of the frame.
-SMALLEST_SHARE = 1e-3
-# What keeps the Gram matrix of the observed frame invertible, and, as a share of its trace, the moment of the weights
-# before r samples are seen. The first biases the weights, the second only a step.
-SMALLEST_GRAM, SMALLEST_MOMENT = 1e-15, 1e-10
-
-
-class Stream(NamedTuple):
-    """All that a stream remembers, in float64; changed in place.
-
-    The frame (d, r) is orthonormal; moment (r, r) is the fading sum of w wᵀ; mean and counts (d,) are those of
-    the entries observed; totals are the fading count of updates, the samples seen, and those skipped.
-    """
-
-    frame: Matrix
-    moment: Matrix
-    mean: Vector
-    counts: Vector
-    totals: Vector
 
 
 class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -117,6 +96,10 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X : array, shape (n, d)
             NaN where an entry is missing. Every column needs one entry, and one row at least r of them.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_failure(self):
             checked_number("n_epochs", self.n_epochs, least=1, integer=True)
@@ -143,6 +126,10 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X : array, shape (n, d)
             NaN where an entry is missing. Columns may be empty, until they are first observed.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_failure(self):
             first = not hasattr(self, "_stream")
@@ -155,10 +142,19 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """Coordinates (n, r) in the subspace of samples (n, d).
+        """Coordinates of samples in the subspace.
 
         Those of a row with missing entries are its least-squares weights on the observed ones, the shortest where they
         are not determined; a row of NaN only is mapped to 0, that is to the mean.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+            NaN where an entry is missing.
+
+        Returns
+        -------
+        array, shape (n, r)
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
@@ -171,7 +167,16 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return coordinates
 
     def inverse_transform(self, X: Any) -> Matrix:
-        """Samples (n, d) from their coordinates (n, r); what was missing is filled in."""
+        """Samples from their coordinates; what was missing is filled in.
+
+        Parameters
+        ----------
+        X : array, shape (n, r)
+
+        Returns
+        -------
+        array, shape (n, d)
+        """
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
         r = len(self.components_)
@@ -206,7 +211,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Moves the stream, and sets what users see of it, in the data's type."""
         keep = 1.0 if self.memory is None else 1 - 1 / float(self.memory)
         stream = self._stream
-        follow(X, order, stream, keep, self.step == "greedy", bool(self.center))
+        subspace_follow(X, order, stream, keep, self.step == "greedy", bool(self.center))
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
         components = (stream.frame @ axes[:, ::-1]).T
         largest = np.argmax(np.abs(components), axis=1)
@@ -225,171 +230,3 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@compiled
-def dot(a: Any, b: Any) -> Any:
-    """aᵀ b."""
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
-
-
-@compiled
-def solve(A: Any, b: Any, small: Any) -> Any:
-    """(A + small I)⁻¹ b for a positive semidefinite A, by Cholesky's factor, which takes the place of A."""
-    r = A.shape[0]
-    x = b.copy()
-    for k in range(r):
-        A[k, k] += small
-        for i in range(k, r):
-            A[i, k] -= dot(A[i, :k], A[k, :k])
-        # Rounding may leave a pivot that is not positive.
-        A[k, k] = np.sqrt(max(A[k, k], small))
-        for i in range(k + 1, r):
-            A[i, k] /= A[k, k]
-        x[k] = (x[k] - dot(A[k, :k], x[:k])) / A[k, k]
-    for k in range(r - 1, -1, -1):
-        x[k] = (x[k] - dot(A[k + 1 :, k], x[k + 1 :])) / A[k, k]
-    return x
-
-
-@compiled
-def weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
-    """Least-squares weights (r,) of v, 0 where not observed, on the frame; and its least pivot there, over m/d."""
-    d, r = frame.shape
-    w = np.zeros(r)
-    for j in observed[:m]:
-        for k in range(r):
-            w[k] += frame[j, k] * v[j]
-    if m == d:
-        return w, 1.0
-    gram = np.zeros((r, r))
-    for j in observed[:m]:
-        for k in range(r):
-            for i in range(k + 1):
-                gram[k, i] += frame[j, k] * frame[j, i]
-    w = solve(gram, w, SMALLEST_GRAM)
-    return w, np.min(np.diag(gram)) ** 2 * d / m
-
-
-@compiled
-def rotate(frame: Any, e: Any, q: Any, tangent: Any) -> None:
-    """Turns the frame's direction q towards e by an angle given by its tangent."""
-    cosine = 1 / np.sqrt(1 + tangent * tangent)
-    size = np.sqrt(dot(q, q))
-    towards = tangent * cosine / np.sqrt(dot(e, e))
-    for j in range(e.shape[0]):
-        change = ((cosine - 1) * dot(frame[j], q) / size + towards * e[j]) / size
-        for k in range(q.shape[0]):
-            frame[j, k] += q[k] * change
-
-
-@compiled
-def mend(frame: Any) -> None:
-    """Makes nearly orthonormal columns orthonormal, those before each taken off it."""
-    d, r = frame.shape
-    for k in range(r):
-        for i in range(k):
-            shared = dot(frame[:, k], frame[:, i])
-            for j in range(d):
-                frame[j, k] -= shared * frame[j, i]
-        size = np.sqrt(dot(frame[:, k], frame[:, k]))
-        for j in range(d):
-            frame[j, k] /= size
-
-
-@compiled
-def observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: Any, observed: Any) -> Any:
-    """v = x - the mean with x in it, 0 where x is missing; lists the entries that are not, and gives their number."""
-    m = 0
-    for j in range(x.shape[0]):
-        v[j] = 0.0
-        if not np.isnan(x[j]):
-            observed[m] = j
-            m += 1
-            counts[j] = keep * counts[j] + 1
-            if center:
-                mean[j] += (x[j] - mean[j]) / counts[j]
-            v[j] = x[j] - mean[j]
-    return m
-
-
-@compiled
-def remember(moment: Any, w: Any, keep: Any) -> Any:
-    """Adds w wᵀ to the moment, what was there fading; gives its trace."""
-    trace = 0.0
-    for k in range(w.shape[0]):
-        for i in range(w.shape[0]):
-            moment[k, i] = keep * moment[k, i] + w[k] * w[i]
-        trace += moment[k, k]
-    return trace
-
-
-@compiled
-def follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, center: Any) -> None:
-    """Moves a stream, in place, by the rows of X in an order; m is the number of observed entries."""
-    frame, moment, mean, counts, totals = stream
-    d, r = frame.shape
-    v, e, observed = np.zeros(d), np.zeros(d), np.zeros(d, np.intp)
-    for i in order:
-        m = observe(X[i], mean, counts, keep, center, v, observed)
-        totals[1] += 1
-        if totals[1] % MEND_EVERY == 0:
-            mend(frame)
-        w, share = weigh(frame, v, observed, m) if m >= r else (v, 0.0)
-        if share < SMALLEST_SHARE:
-            totals[2] += 1
-            continue
-        e[:] = 0.0
-        for j in observed[:m]:
-            e[j] = v[j] - dot(frame[j], w)
-        # After t samples, sample s counts s/t: steps fall like 2/t, and the start is forgotten like 1/t².
-        updates = totals[1] - totals[2]
-        fading = min(keep, (updates - 1) / updates)
-        trace = remember(moment, w, fading)
-        totals[0] = fading * totals[0] + 1
-        size, residual = np.sqrt(dot(w, w)), np.sqrt(dot(e, e))
-        if size == 0 or residual == 0:
-            continue
-        if greedy:
-            rotate(frame, e, w, residual / size)
-        else:
-            q = solve(moment.copy(), w, SMALLEST_MOMENT * trace)
-            rotate(frame, e, q, d / m * residual * np.sqrt(dot(q, q)))
-
-
-def follow_reference(
-    X: Matrix, order: Vector, stream: Stream, *, keep: float = 1.0, greedy: bool = False, center: bool = True
-) -> Stream:
-    """What `follow` does, in NumPy, on a copy; without mending, for the frame is made orthonormal at every step."""
-    frame, moment, mean, counts, totals = (array.copy() for array in stream)
-    d, r = frame.shape
-    for x in X[order].astype(np.float64):
-        seen = ~np.isnan(x)
-        counts[seen] = keep * counts[seen] + 1
-        if center:
-            mean[seen] += (x[seen] - mean[seen]) / counts[seen]
-        v = (x - mean)[seen]
-        totals[1] += 1
-        share = seen.sum() / d
-        gram = frame[seen].T @ frame[seen] + SMALLEST_GRAM * np.eye(r)
-        if seen.sum() < r or np.diag(np.linalg.cholesky(gram)).min() ** 2 < SMALLEST_SHARE * share:
-            totals[2] += 1
-            continue
-        w = np.linalg.lstsq(frame[seen], v, rcond=None)[0]
-        e = np.zeros(d)
-        e[seen] = v - frame[seen] @ w
-        updates = totals[1] - totals[2]
-        fading = min(keep, (updates - 1) / updates)
-        moment = fading * moment + np.outer(w, w)
-        totals[0] = fading * totals[0] + 1
-        if not (w.any() and e.any()):
-            continue
-        small = SMALLEST_MOMENT * np.trace(moment) * np.eye(r)
-        q = w / (w @ w) if greedy else np.linalg.solve(moment + small, w) / share
-        # The polar factor of U + e qᵀ: for a step of rank one, the geodesic's point at the angle arctan(‖q‖ ‖e‖).
-        left, _, right = np.linalg.svd(frame + np.outer(e, q), full_matrices=False)
-        frame = left @ right
-    return Stream(frame, moment, mean, counts, totals)

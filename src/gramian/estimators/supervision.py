@@ -70,7 +70,8 @@ def triplet_problem(
     m, dtype = len(triplets), features.dtype
     terms = [Term(Triplets(triplets), np.full(m, margin, dtype), sense=np.full(m, 1))]
     if pull > 0:
-        near = np.unique(triplets[:, :2], axis=0)
+        n = features.shape[0]
+        near = np.column_stack(np.divmod(np.unique(triplets[:, 0] * n + triplets[:, 1]), n))
         weight = np.full(len(near), 2 * pull / len(near), dtype)
         terms.append(Term(Pairs(near), np.zeros(len(near), dtype), Linear(), np.full(len(near), -1), weight))
     return Problem([Block(features, terms), *prices.blocks(start)])
