@@ -424,3 +424,9 @@ def test_settings_may_be_objects(data):
     X, y = data
     named, given = (KernelLearner(3, geometry=g, random_state=0).fit(X, y) for g in ("scaled", Scaled()))
     np.testing.assert_array_equal(named.embedding_, given.embedding_)
+
+
+def test_a_geometry_without_a_scale_is_refused():
+    X, y = load_digits(return_X_y=True)
+    with pytest.raises(ValueError, match="has no scale"):
+        KernelLearner(2, geometry="grassmann").fit(X[:30], y[:30])

@@ -387,3 +387,8 @@ def test_a_bad_update_leaves_the_picture_as_it_was(points):
         model.set_params(n_components=3).partial_fit(D)
     assert model.embedding_ is before
     assert model.n_features_in_ == 60
+
+
+def test_a_geometry_without_a_scale_is_refused():
+    with pytest.raises(ValueError, match="has no scale"):
+        SStressMDS(geometry="grassmann").fit(1.0 - np.eye(5))

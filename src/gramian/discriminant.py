@@ -16,6 +16,7 @@ RIDGE = 0.2
 # Above this many features, discriminants are looked for among so many principal directions.
 LARGEST_COVARIANCE = 2000
 PRINCIPAL = 200
+ROWS = 4096
 
 
 def principal_directions(features: Features, rank: int, rng: np.random.Generator) -> Matrix:
@@ -39,8 +40,9 @@ def discriminants(features: Features, labels: Vector, rank: int, rng: np.random.
         basis = principal_directions(features, max(PRINCIPAL, rank), rng)
         return basis @ discriminants(features.restrict(basis), labels, rank, rng)
     within, between = covariances(features, labels)
-    size = float(np.trace(within)) / d
-    within = (1 - RIDGE) * within + (RIDGE * size if size > 0 else 1.0) * np.eye(d)
+    # Where classes do not vary at all, a little of what varies between them.
+    size = max(float(np.trace(within)), 1e-6 * float(np.trace(between))) / d
+    within = (1 - RIDGE) * within + (max(RIDGE, 1e-9) * size if size > 0 else 1.0) * np.eye(d)
     found = min(rank, len(np.unique(labels)) - 1, d)
     directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
     if found < rank:
@@ -52,14 +54,18 @@ def covariances(features: Features, labels: Vector) -> tuple[Matrix, Matrix]:
     """Covariance matrices (d, d) within and between classes, in float64."""
     n, d = features.shape
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    indicator = np.zeros((n, len(counts)), features.dtype)
+    indicator = np.zeros((n, len(counts)))
     indicator[np.arange(n), codes] = 1
-    sums = features.pull(indicator).astype(np.float64)
-    centred = sums / counts - sums.sum(axis=1, keepdims=True) / n
-    between = (centred * counts) @ centred.T / n
-    total = features.pull(features.image(np.eye(d, dtype=features.dtype))).astype(np.float64) / n
-    mean = sums.sum(axis=1) / n
-    return total - np.outer(mean, mean) - between, between
+    means = (features.pull(indicator) / counts).T
+    mean = counts @ means / n
+    between = ((means - mean).T * counts) @ (means - mean) / n
+    within = np.zeros((d, d))
+    # About the class means, some rows at a time: a difference of large moments would lose its digits.
+    for start in range(0, n, ROWS):
+        rows = np.arange(start, min(start + ROWS, n))
+        away = features.take(rows).image(np.eye(d)) - means[codes[rows]]
+        within += away.T @ away / n
+    return within, between
 
 
 def filled(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> Matrix:

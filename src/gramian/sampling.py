@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from gramian.checks import checked_number
 from gramian.types import Matrix, Vector
 
 __all__ = ["labelled_pairs", "nearest_triplets", "random_pairs"]
@@ -21,6 +22,14 @@ def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def checked_labels(labels: Any) -> Vector:
+    """Labels, (N,)."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"labels has shape {array.shape}; expected (N,), one for each sample.")
+    return array
 
 
 def by_first(rows: Matrix) -> Matrix:
@@ -84,7 +93,7 @@ def labelled_pairs(
     >>> int(same.sum())
     5
     """
-    labels = np.asarray(labels)
+    labels = checked_labels(labels)
     rng = generator(random_state)
     if not balanced:
         pairs = random_pairs(len(labels), n_pairs, random_state=rng)
@@ -157,8 +166,12 @@ def nearest_triplets(
     >>> nearest_triplets(Z, [0, 0, 1, 1], n_targets=1, n_impostors=1)
     array([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]])
     """
-    labels = np.asarray(labels)
-    anchors = np.arange(len(labels)) if anchors is None else np.asarray(anchors)
+    labels = checked_labels(labels)
+    if len(Z) != len(labels):
+        raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
+    checked_number("n_targets", n_targets, least=1, integer=True)
+    checked_number("n_impostors", n_impostors, least=1, integer=True)
+    anchors = np.arange(len(labels)) if anchors is None else np.arange(len(labels))[np.asarray(anchors)]
     parts = []
     for label in np.unique(labels[anchors]):
         own, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)

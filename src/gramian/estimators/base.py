@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from gramian.checks import checked_number
 from gramian.estimators.checks import checked_callback, chosen
 from gramian.geometries import GEOMETRIES, Geometry, Point
 from gramian.objective import Problem
 from gramian.progress import combined
-from gramian.solvers import SOLVERS, Online, Result, Solver, minimize
-from gramian.solvers.loop import STUCK
+from gramian.sampling import generator
+from gramian.solvers import SOLVERS, Online, Record, Result, Solver, minimize
+from gramian.solvers.loop import HALTED, STUCK
 from gramian.types import Matrix, Vector
 
-__all__ = ["PSDEstimator", "uses_online"]
+__all__ = ["HALTED", "PSDEstimator", "uses_online"]
 
 
 class PSDEstimator(BaseEstimator):
@@ -48,7 +48,7 @@ class PSDEstimator(BaseEstimator):
 
     def _generator(self) -> np.random.Generator:
         """The source of all randomness of one call, fixed by random_state."""
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        return generator(self.random_state)
 
     def _geometry(self) -> Geometry:
         """The geometry, given as an object or by name."""
@@ -74,15 +74,20 @@ class PSDEstimator(BaseEstimator):
         solver: Solver,
         cost: Callable[[Any], Any] = lambda cost: cost,
         most: int | None = None,
+        done: int = 0,
     ) -> Result:
         """Minimises from a point, and sets factor_, n_iter_, converged_ and history_; costs in the user's units.
 
-        `most` bounds the iterations further.
+        `most` bounds the iterations further; `done` is how many came before, in rounds that callbacks see as one.
         """
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if most is None else min(iterations, most)
         report = combined(self.callback, self.verbose)
-        told = None if report is None else lambda record: report(record._replace(cost=cost(record.cost)))
+
+        def told(record: Record) -> Any:
+            if report is not None and (record.iteration or not done):
+                return report(record._replace(iteration=record.iteration + done, cost=cost(record.cost)))
+
         result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=told)
         self.factor_ = finite(result.point.G)
         self.n_iter_ = result.n_iter

@@ -13,6 +13,7 @@ from gramian.geometries import GEOMETRIES, Geometry
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "check_scale",
     "checked_callback",
     "checked_factor",
     "checked_rank",
@@ -36,6 +37,12 @@ def chosen(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type
         raise ValueError(f"{name}={value.__name__} is a class. Give an object: {value.__name__}().")
     names = ", ".join(repr(known) for known in registry)
     raise ValueError(f"{name}={value!r} is unknown. Choose one of {names}, or a {kind.__name__} object.")
+
+
+def check_scale(geometry: Geometry) -> None:
+    """A ValueError for geometries whose matrices have no scale, where distances need one."""
+    if geometry.bounded:
+        raise ValueError(f"geometry={geometry!r} has no scale. Choose 'scaled', 'flat' or 'polar'.")
 
 
 def checked_callback(callback: Any) -> None:

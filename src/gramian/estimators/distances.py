@@ -10,6 +10,7 @@ from sklearn.metrics import roc_curve
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from gramian.measurements.measurement import checked_indices
 from gramian.types import Matrix, Vector
 
 __all__ = ["LearnedDistance", "checked_signs"]
@@ -28,13 +29,8 @@ class LearnedDistance:
     components_: Matrix
     threshold_: float
 
-    def transform(self, X: Any) -> Matrix:
-        """Samples in the learned space, (n, r): Euclidean distances there are the learned ones.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        """
+    def _mapped(self, X: Any) -> Matrix:
+        """Samples in the learned space, (n, r)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
@@ -48,9 +44,8 @@ class LearnedDistance:
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
             return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
-        Z, index = self.transform(X), np.asarray(pairs)
-        if index.ndim != 2 or index.shape[1] != 2 or not np.issubdtype(index.dtype, np.integer):
-            raise ValueError(f"pairs has shape {index.shape} and dtype {index.dtype}; expected integers (m, 2).")
+        Z = self._mapped(X)
+        index = checked_indices(pairs, "pairs", 2, len(Z))
         return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:
@@ -60,13 +55,7 @@ class LearnedDistance:
     def get_metric(self) -> Callable[..., float]:
         """A function (u, v, squared=False) of two vectors: their learned distance. Independent of this estimator."""
         check_is_fitted(self)
-        components = self.components_.copy()
-
-        def metric(u: Any, v: Any, squared: bool = False) -> float:
-            z = components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
-            return float(z @ z) if squared else float(np.sqrt(z @ z))
-
-        return metric
+        return Metric(self.components_.copy())
 
     def get_mahalanobis_matrix(self) -> Matrix:
         """W = components_ᵀ components_, (d, d)."""
@@ -97,10 +86,7 @@ class LearnedDistance:
         false, true, thresholds = roc_curve(y, -distance, drop_intermediate=False)
         same = np.mean(y > 0) if strategy == "accuracy" else 0.5
         best = int(np.argmax(same * true - (1 - same) * false))
-        # The first threshold calls nothing the same: any distance below the smallest does.
-        return self.set_threshold(
-            -thresholds[best] if np.isfinite(thresholds[best]) else np.nextafter(distance.min(), -1)
-        )
+        return self.set_threshold(between(np.sort(distance), -float(thresholds[best])))
 
     @available_if(has_threshold)
     def decision_function(self, pairs: Any, X: Any = None) -> Vector:
@@ -113,13 +99,33 @@ class LearnedDistance:
         return np.where(self.pair_distance(pairs, X) <= self.threshold_, 1, -1)
 
 
+def between(distances: Vector, last: float) -> float:
+    """A threshold half-way between the last distance that is to be below it and the next; -inf: below them all."""
+    above = distances[distances > last]
+    if not np.isfinite(last):
+        return 0.5 * float(distances[0])
+    return 0.5 * (last + float(above[0])) if above.size else 1.5 * last
+
+
+class Metric:
+    """A learned distance, on its own: a function of two vectors that can be pickled."""
+
+    def __init__(self, components: Matrix) -> None:
+        self.components = components
+
+    def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
+        """The distance of u and v."""
+        z = self.components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
+        return float(z @ z) if squared else float(np.sqrt(z @ z))
+
+
 def checked_signs(y: Any, m: int) -> Vector:
     """+1 and -1, both of them, (m,)."""
     signs = np.asarray(y)
-    if len(signs) != m:
-        raise ValueError(f"y has length {len(signs)}; expected {m}, one for each pair.")
+    if signs.shape != (m,):
+        raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
     if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
         raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
     if len(np.unique(signs)) < 2:
-        raise ValueError(f"y is {signs[0]:+d} for every pair. Give pairs of both kinds.")
+        raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
     return signs

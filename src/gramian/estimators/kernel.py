@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.checks import checked_number
 from gramian.estimators.base import PSDEstimator
-from gramian.estimators.checks import checked_factor, checked_rank, checked_weight, unchanged_on_failure
+from gramian.estimators.checks import check_scale, checked_factor, checked_rank, checked_weight, unchanged_on_failure
 from gramian.estimators.supervision import check_contradictions, checked_pairs, checked_target
 from gramian.features import Identity
 from gramian.geometries import Geometry
@@ -283,6 +283,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstima
         term = Term(Pairs(pairs, n), (target / unit**2).astype(dtype), sense=sense, weight=weight)
         problem = Problem([Block(Identity(n, dtype), [term])])
         geometry, solver = self._geometry(), self._solver(rng)
+        check_scale(geometry)
         start = self._start(problem, given, geometry, rng, unit)
         result = self._solve(problem, geometry.point(start.astype(dtype)), solver)
         self.factor_ = self.embedding_ = unit * (self.factor_ - self.factor_.mean(axis=0))

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import validate_data
 
 from gramian.estimators.base import PSDEstimator
-from gramian.estimators.checks import checked_factor, unchanged_on_failure
+from gramian.estimators.checks import check_scale, checked_factor, unchanged_on_failure
 from gramian.estimators.dissimilarities import (
     Known,
     checked_graph,
@@ -237,6 +237,7 @@ class SStressMDS(PSDEstimator):
     def _embed(self, known: Known, before: Matrix | None) -> Result:
         """Minimise, from an embedding before where there is one, and set the attributes."""
         geometry = self._geometry()
+        check_scale(geometry)
         if geometry.full_rank:
             raise ValueError(f"geometry={self.geometry!r} is of full rank. Choose 'scaled', 'flat' or 'polar'.")
         r = self.n_components

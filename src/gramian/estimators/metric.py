@@ -9,8 +9,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from gramian.discriminant import discriminants, principal_directions, span
-from gramian.estimators.base import PSDEstimator
+from gramian.estimators.base import HALTED, PSDEstimator, finite
 from gramian.estimators.checks import checked_factor, checked_weight, unchanged_on_failure
+from gramian.estimators.constraint_stream import ROUND, ConstraintStream
 from gramian.estimators.distances import LearnedDistance, checked_signs
 from gramian.estimators.supervision import (
     Regularisation,
@@ -20,32 +21,31 @@ from gramian.estimators.supervision import (
     check_settings,
     checked_labels,
     checked_pairs,
-    checked_points,
     checked_target,
     checked_triplets,
+    given_pairs,
     joined,
     pair_problem,
     spread,
-    stacked_pairs,
     triplet_problem,
 )
+from gramian.estimators.units import units_of
 from gramian.features import Features
 from gramian.geometries import Geometry
 from gramian.measurements import Pairs
-from gramian.objective import Problem
 from gramian.sampling import labelled_pairs, nearest_triplets
-from gramian.solvers import ConjugateGradient, Online, Result, Solver
+from gramian.solvers import Online, Result, Solver
 from gramian.types import Matrix, Vector
 
 __all__ = ["MetricLearner"]
 
-#: Iterations between two searches for new triplets.
-ROUND = 15
+#: The price of leaving the start for many triplets on few features and classes.
+PRICE = 0.06
 #: From more samples than this, each round draws so many anchors of triplets.
 ANCHORS = 10_000
 
 
-class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
+class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
     """A distance ‖G ᵀ(u - v)‖ that makes nearest neighbours, clustering and retrieval better and smaller.
 
     The subspace and the distance in it are learned together, from class labels (`fit`), from pairs that should be near
@@ -68,8 +68,8 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
     balanced : bool
         For constraints="pairs": half of one class and half of different ones, instead of as they fall.
     regularisation : float or "auto"
-        The price of leaving the start W₀, ½ λ ‖W - W₀‖²/‖W₀‖². "auto": 0.06 for triplets from labels, else d/m for m
-        constraints on d features: few constraints on many features hardly move it.
+        The price of leaving the start W₀, ½ λ ‖W - W₀‖²/‖W₀‖². "auto": 0.06 (1 + 3 r c/n) for triplets from n labels
+        of c classes at rank r, d/m for m given constraints on d features: few constraints hardly move it.
     pull, shrinkage : float
         For triplets from labels: the price of the mean distance of targets, and of tr(W)/tr(W₀), which keeps W out of
         directions of little variance.
@@ -90,7 +90,8 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
     bounds_ : tuple of float
         After constraints="pairs": l and u, squared distances.
-    n_samples_seen_ : int
+    n_seen_ : int
+        Samples, pairs or triplets learned from so far.
     n_iter_, converged_, history_, n_features_in_
 
     Examples
@@ -107,7 +108,9 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
     True
     """
 
-    n_samples_seen_: int
+    n_seen_: int
+    _unit: float
+    _in_rounds: bool
 
     def __init__(
         self,
@@ -167,7 +170,16 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         self
         """
-        return self._learn(X, lambda features, rng: self._from_labels(features, y, rng), y)
+        return self._learn(X, lambda features, rng: self._from_labels(features, y, rng), y=y)
+
+    def transform(self, X: Any) -> Matrix:
+        """Samples in the learned space, (n, r): Euclidean distances there are the learned ones.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        """
+        return self._mapped(X)
 
     def fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
@@ -192,10 +204,11 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         self
         """
+        X, pairs = given_pairs(X, pairs)
         given = (target, sense, y, sample_weight)
-        if pairs is None:
-            X, pairs = stacked_pairs(checked_points(X))
-        self._learn(X, lambda features, rng: self._from_pairs(features, pairs, given, rng))
+        # At full rank the start is the identity, and stays so wherever no pair looks: outside their span too.
+        whole = self.n_components is None
+        self._learn(X, lambda features, rng: self._from_pairs(features, pairs, given, rng), whole=whole)
         return self if y is None else self.calibrate_threshold(pairs, y, X)
 
     def fit_triplets(self, X: Any, triplets: Any) -> Self:
@@ -211,81 +224,31 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         self
         """
-        return self._learn(X, lambda features, rng: self._from_triplets(features, triplets, rng))
+        whole = self.n_components is None
+        return self._learn(X, lambda features, rng: self._from_triplets(features, triplets, rng), whole=whole)
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn on from some more labelled samples: stay close to the present metric while fitting them better.
-
-        Each call minimises the loss of its own samples plus the price of leaving the present metric. That grows with
-        the number of samples seen, so that later calls move it less. The first call is `fit`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        y : array, shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        return self._go_on(X, self._near_labels, y) if hasattr(self, "components_") else self.fit(X, y)
-
-    def partial_fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
-        """Learn on from some more pairs, as `partial_fit` does from labels; the first call is `fit_pairs`."""
-        if not hasattr(self, "components_"):
-            return self.fit_pairs(X, pairs, target, sense)
-        return self._go_on(X, self._near_pairs, (pairs, target, sense))
-
-    def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
-        """Learn on from some more triplets, as `partial_fit` does from labels; the first call is `fit_triplets`."""
-        if not hasattr(self, "components_"):
-            return self.fit_triplets(X, triplets)
-        return self._go_on(X, self._near_triplets, triplets)
-
-    def _go_on(self, X: Any, problem: Any, given: Any) -> Self:
-        """A few iterations on a problem near the present metric."""
-
-        def supervised(features: Features, rng: np.random.Generator) -> Result:
-            start = self.factor_.astype(features.dtype)
-            inertia = Regularisation(self.n_samples_seen_ / features.shape[0])
-            point = self._geometry().point(start)
-            return self._solve(problem(features, given, start, inertia), point, ConjugateGradient(), most=ROUND)
-
-        return self._learn(X, supervised, goes_on=True)
-
-    def _near_labels(self, features: Features, y: Any, start: Matrix, inertia: Regularisation) -> Problem:
-        labels = checked_labels(y, features.shape[0])
-        triplets = self._triplets(features, labels, start, self._generator())
-        return triplet_problem(features, triplets, start, 0.0, inertia)
-
-    def _near_pairs(self, features: Features, given: Any, start: Matrix, inertia: Regularisation) -> Problem:
-        index = checked_pairs(given[0], features.shape[0])
-        target, senses = checked_target(given[1], given[2], len(index))
-        check_contradictions(index, target, senses)
-        return pair_problem(features, index, target, senses, np.ones(len(index)), start, inertia)
-
-    def _near_triplets(self, features: Features, triplets: Any, start: Matrix, inertia: Regularisation) -> Problem:
-        return triplet_problem(features, checked_triplets(triplets, features.shape[0]), start, 0.0, inertia)
-
-    def _learn(self, X: Any, supervised: Any, y: Any = None, goes_on: bool = False) -> Self:
-        """Checks X, centres it, goes into its span, learns there, and stores what comes back."""
+    def _learn(
+        self, X: Any, supervised: Any, *, y: Any = "no_validation", goes_on: bool = False, whole: bool = False
+    ) -> Self:
+        """Checks X, centres it, goes into its span unless it is to stay whole, learns, and stores what comes back."""
         with unchanged_on_failure(self):
             check_settings(self)
+            for name in ("threshold_", "bounds_"):
+                self.__dict__.pop(name, None)
             kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
-            kinds["reset"] = not goes_on
-            X = validate_data(self, X, **kinds) if y is None else validate_data(self, X, y, **kinds)[0]
+            checked = validate_data(self, X, y, reset=not goes_on, **kinds)
+            X = checked if isinstance(y, str) else checked[0]
             check_components(self.n_components, X.shape[1], self._geometry())
-            features = centred(X)
+            self._unit = units_of(X, np.ones(1)).data
+            features = centred(X if self._unit == 1 else X * X.dtype.type(self._unit))
             # Fewer samples than features: nothing outside their span is ever seen.
-            basis = span(features) if isinstance(self.init, str) and not goes_on else None
-            inside = features if basis is None else features.restrict(basis)
-            result = supervised(inside, self._generator())
-            self.factor_ = result.point.G if basis is None else basis @ result.point.G
+            basis = span(features) if isinstance(self.init, str) and not whole else None
+            result = supervised(features if basis is None else features.restrict(basis), self._generator())
+            inside = result.point.G if basis is None else basis @ result.point.G
+            self.factor_ = finite(inside * inside.dtype.type(self._unit))
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
-            self.n_samples_seen_ = X.shape[0] + (self.n_samples_seen_ if goes_on else 0)
-            if goes_on:
-                self.converged_ = True
+            self.converged_ = result.converged or (result.n_iter == min(ROUND, self.max_iter) and self._in_rounds)
         self._warn(result)
         return self
 
@@ -297,22 +260,30 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
             c = len(np.unique(labels))
             m = 40 * c * (c - 1) if self.n_constraints is None else self.n_constraints
             pairs, same = labelled_pairs(labels, m, balanced=self.balanced, random_state=rng)
+            if same.all() or not same.any():
+                pairs, same = labelled_pairs(labels, m, balanced=True, random_state=rng)
             return self._from_pairs(features, pairs, (None, None, np.where(same, 1, -1), None), rng, start)
         solver, geometry = self._solver(rng), self._geometry()
-        prices, pull = self._prices(0.06, solver, self.shrinkage), 0.0 if isinstance(solver, Online) else self.pull
+        r, c = start.shape[1], len(np.unique(labels))
+        prices = self._prices(PRICE * (1 + 3 * r * c / len(labels)), solver, self.shrinkage)
+        pull = self.pull if solver.stops else 0.0
         triplets = self._triplets(features, labels, start, rng)
-        start = spread(features, start, triplets)
-        factor, histories = start, []
+        factor = start = spread(features, start, triplets)
+        histories: list[dict[str, Vector]] = []
         for turn in range(self.n_rounds):
             if turn:
                 triplets = self._triplets(features, labels, factor, rng)
             problem = triplet_problem(features, triplets, start, pull, prices)
-            result = self._solve(problem, geometry.point(factor), solver, most=ROUND)
+            done = sum(len(h["cost"]) - 1 for h in histories)
+            result = self._solve(problem, geometry.point(factor), solver, most=ROUND, done=done)
             factor = result.point.G
             histories.append(result.history)
+            if result.message == HALTED:
+                break
         self.n_iter_ = sum(len(h["cost"]) - 1 for h in histories)
         self.history_ = joined(histories)
-        self.converged_ = True
+        self.n_seen_ = len(labels)
+        self._in_rounds = True
         return result
 
     def _triplets(self, features: Features, labels: Vector, factor: Matrix, rng: np.random.Generator) -> Matrix:
@@ -330,21 +301,31 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         start: Matrix | None = None,
     ) -> Result:
         """Pairs with targets and senses, or with signs."""
+        start = self._start(features, None, rng) if start is None else start
+        index, target, senses, weight = self._read_pairs(features, pairs, given, start)
+        solver = self._solver(rng)
+        prices = self._prices(features.shape[1] / len(index), solver)
+        problem = pair_problem(features, index, target, senses, weight, start, prices)
+        self.n_seen_, self._in_rounds = len(index), False
+        return self._solve(problem, self._geometry().point(start), solver)
+
+    def _read_pairs(
+        self, features: Features, pairs: Any, given: tuple[Any, Any, Any, Any], start: Matrix
+    ) -> tuple[Matrix, Vector, Vector, Vector]:
+        """Index pairs, squared distances, senses and weights, checked; y gives bounds_ their values."""
         target, sense, y, sample_weight = given
         index = checked_pairs(pairs, features.shape[0])
-        m, d = len(index), features.shape[1]
-        start = self._start(features, None, rng) if start is None else start
-        predicted = Pairs(index).predict(features.image(start))
+        m = len(index)
         if y is not None:
+            if target is not None or sense is not None:
+                raise ValueError("y stands in place of target and sense. Give one or the other.")
             y = checked_signs(y, m)
+            predicted = Pairs(index).predict(features.image(start))
             self.bounds_ = tuple(float(b) for b in np.percentile(predicted, [5, 95]))
             target, sense = np.where(y > 0, *self.bounds_), -y
         target, senses = checked_target(target, sense, m)
         check_contradictions(index, target, senses)
-        weight = checked_weight(sample_weight, m, np.dtype(np.float64))
-        solver = self._solver(rng)
-        problem = pair_problem(features, index, target, senses, weight, start, self._prices(d / m, solver))
-        return self._solve(problem, self._geometry().point(start), solver)
+        return index, target, senses, checked_weight(sample_weight, m, np.dtype(np.float64))
 
     def _from_triplets(self, features: Features, triplets: Any, rng: np.random.Generator) -> Result:
         """Triplets as they are given."""
@@ -353,6 +334,7 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
         solver = self._solver(rng)
         prices = self._prices(features.shape[1] / len(index), solver)
         problem = triplet_problem(features, index, start, 0.0, prices)
+        self.n_seen_, self._in_rounds = len(index), False
         return self._solve(problem, self._geometry().point(start), solver)
 
     def _prices(self, default: float, solver: Solver, shrinkage: float = 0.0) -> Regularisation:
@@ -363,26 +345,32 @@ class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _start(self, features: Features, labels: Vector | None, rng: np.random.Generator) -> Matrix:
         """The first factor, (d, r)."""
-        d = features.shape[1]
-        # In the span of few samples there is room for no more directions than samples.
-        rank = d if self.n_components is None else min(self.n_components, d)
+        n, d = features.shape
+        rank = d if self.n_components is None else self.n_components
+        if self.n_components is not None and rank > min(n, d):
+            raise ValueError(
+                f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
+                "more samples."
+            )
+        unit = features.dtype.type(self._unit)
         if not isinstance(self.init, str):
-            return checked_factor(self.init, d, rank, features.dtype)
+            return checked_factor(self.init, d, rank, features.dtype) / unit
         name = self.init
         if name == "auto":
             name = "identity" if rank == d else "pca" if labels is None else "lda"
         if name == "lda" and labels is None:
             raise ValueError("init='lda' needs class labels. Choose 'pca', 'identity' or 'random', or call fit(X, y).")
         if name == "identity":
-            return np.eye(d, rank, dtype=features.dtype)
+            return np.eye(d, rank, dtype=features.dtype) / unit
         if name == "random":
-            return (rng.standard_normal((d, rank)) / d**0.5).astype(features.dtype)
-        if name == "pca":
-            return principal_directions(features, rank, rng)
-        return discriminants(features, labels if labels is not None else np.empty(0), rank, rng)
+            return (rng.standard_normal((d, rank)) / d**0.5).astype(features.dtype) / unit
+        if labels is not None and name == "lda":
+            return discriminants(features, labels, rank, rng)
+        return principal_directions(features, rank, rng) / unit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

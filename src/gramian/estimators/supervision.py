@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from gramian.checks import checked_number
-from gramian.estimators.checks import as_numbers, checked_sense
+from gramian.estimators.checks import as_numbers, check_scale, checked_sense
 from gramian.features import Features, Identity, as_features
 from gramian.geometries import Geometry
 from gramian.losses import Linear
@@ -32,15 +32,17 @@ __all__ = [
     "checked_points",
     "checked_target",
     "checked_triplets",
+    "given_pairs",
     "joined",
     "pair_problem",
     "spread",
-    "stacked_pairs",
     "triplet_problem",
 ]
 
 #: By how much, in squared distance, the far sample of a triplet should be farther than the near one.
 MARGIN = 1.0
+#: Full-rank factors of more features than this are refused.
+LARGEST_FULL = 5000
 STARTS = ("auto", "identity", "lda", "pca", "random")
 
 
@@ -94,8 +96,15 @@ def pair_problem(
     return Problem([Block(features, [term]), *prices.blocks(start)])
 
 
-def stacked_pairs(points: Matrix) -> tuple[Matrix, Matrix]:
-    """Samples (2 m, d) and index pairs (m, 2), from pairs given as points (m, 2, d)."""
+def given_pairs(X: Any, pairs: Any) -> tuple[Any, Any]:
+    """Samples and index pairs (m, 2), from those or from pairs given as points (m, 2, d)."""
+    if pairs is not None:
+        if np.ndim(X) == 3:
+            raise ValueError(
+                "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
+            )
+        return X, pairs
+    points = checked_points(X)
     m, _, d = points.shape
     return points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2)
 
@@ -125,15 +134,15 @@ def checked_triplets(triplets: Any, n_samples: int) -> Matrix:
 
 
 def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
-    """A ValueError where a pair should be at most so far apart, and at least farther."""
+    """A ValueError where a pair should be at most so far apart, and at least farther; equalities may be noisy."""
     ordered = np.sort(pairs, axis=1)
     order = np.lexsort(ordered.T)
     new = np.r_[True, (np.diff(ordered[order], axis=0) != 0).any(axis=1)]
     group = np.empty(len(pairs), int)
     group[order] = np.cumsum(new) - 1
     upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)
-    np.minimum.at(upper, group[sense <= 0], target[sense <= 0])
-    np.maximum.at(lower, group[sense >= 0], target[sense >= 0])
+    np.minimum.at(upper, group[sense < 0], target[sense < 0])
+    np.maximum.at(lower, group[sense > 0], target[sense > 0])
     bad = np.flatnonzero((lower > upper * (1 + 1e-6))[group])
     if bad.size:
         i, j = (int(x) for x in pairs[bad[0]])
@@ -207,6 +216,11 @@ def checked_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
 
 def check_components(n_components: Any, n_features: int, geometry: Geometry) -> None:
     """A ValueError unless a distance of this rank can be learned on this geometry."""
+    check_scale(geometry)
+    if n_components is None and n_features > LARGEST_FULL:
+        raise ValueError(
+            f"n_components=None would learn a {n_features} x {n_features} matrix. Choose a number of components."
+        )
     if n_components is None:
         return
     checked_number("n_components", n_components, least=1, integer=True)
@@ -214,7 +228,7 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
         raise ValueError(
             f"n_components={n_components} exceeds n_features={n_features}. Choose n_components <= {n_features}."
         )
-    if geometry.full_rank:
+    if geometry.full_rank and n_components < n_features:
         raise ValueError(f"geometry={geometry!r} learns full-rank distances. Choose n_components=None.")
 
 

@@ -16,6 +16,7 @@ from gramian.types import Vector
 
 __all__ = ["Record", "Result", "Solver", "Step", "minimize"]
 
+HALTED = "stopped by the callback"
 STUCK = "no step lowers the objective: the limit of precision"
 
 Callback = Callable[["Record"], Any]
@@ -160,7 +161,7 @@ def minimize(
                 message, small = "", 0
         halted = record(evaluation, step.size)
     if halted and not message:
-        message = "stopped by the callback"
+        message = HALTED
     columns = {name: np.array(column) for name, column in zip(Record._fields, zip(*records, strict=True), strict=True)}
     converged = bool(message) and not halted and (message != STUCK or at_rest(evaluation))
     message = message or f"max_iter={max_iter} reached"
