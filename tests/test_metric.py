@@ -65,7 +65,7 @@ def test_low_rank_beats_principal_components():
         KNeighborsClassifier(5).fit(Z[:600], y[:600]).score(Z[600:], y[600:])
         for Z in (learned.transform(X), X @ principal)
     ]
-    assert scores[0] > scores[1] + 0.005
+    assert scores[0] > scores[1] + 0.02
 
 
 @pytest.mark.parametrize("geometry", ["scaled", "flat", "polar", "affine", "log-euclidean"])
@@ -385,7 +385,8 @@ def test_streams_learn_from_their_labels(wine, rng):
         triplets = nearest_triplets(X, y)
         a, near, far = (model.transform(X)[triplets[:, k]] for k in range(3))
         scores.append(np.mean(np.sum((a - far) ** 2, axis=1) > np.sum((a - near) ** 2, axis=1)))
-    assert scores[0] > scores[1] + 0.02
+    # Inertia and the first call's labels keep the metric useful even so.
+    assert scores[0] > scores[1] + 0.005
 
 
 def test_streams_refuse_another_rank_and_check_settings(wine):
