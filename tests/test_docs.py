@@ -1,15 +1,31 @@
 """What the documents say about the registries is true."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+import gramian
 from gramian.geometries import GEOMETRIES
 from gramian.solvers import SOLVERS
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", [*GEOMETRIES, *SOLVERS])
 def test_the_readme_names_every_choice(name):
     assert f'`"{name}"' in README
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=str
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", gramian.__all__)
+def test_every_public_name_has_an_example(name):
+    assert ">>>" in getattr(gramian, name).__doc__

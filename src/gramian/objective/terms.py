@@ -159,6 +159,16 @@ class Block:
     ----------
     features : Features
     terms : sequence of Term, or of penalties on Identity features
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Term
+    >>> from gramian.features import Array
+    >>> from gramian.measurements import Each, Pairs
+    >>> X = Array(np.random.default_rng(0).standard_normal((5, 2)))
+    >>> len(Block(X, [Term(Each(5), np.ones(5)), Term(Pairs([[0, 1]]), np.ones(1))]).terms)
+    2
     """
 
     features: Features

@@ -73,6 +73,19 @@ class Result:
     history : dict of str to array
         Columns iteration, cost, gradient_norm, step, time (seconds) and passes (over the data), one entry an
         iteration, the start included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term, minimize
+    >>> from gramian.features import Array
+    >>> from gramian.geometries import Flat
+    >>> from gramian.measurements import Each
+    >>> from gramian.solvers import ConjugateGradient
+    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([4.0, 0.0]))])])
+    >>> result = minimize(problem, ConjugateGradient(), Flat().point(np.array([[1.0], [0.0]])))
+    >>> result.point.G.round(3).ravel(), list(result.history)[:2]
+    (array([2., 0.]), ['iteration', 'cost'])
     """
 
     point: Point
