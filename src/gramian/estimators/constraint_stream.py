@@ -31,6 +31,7 @@ class ConstraintStream:
     n_components: int | None
     factor_: Matrix
     n_seen_: int
+    converged_: bool
     _unit: float
     fit_pairs: Any
     fit_triplets: Any
@@ -88,7 +89,10 @@ class ConstraintStream:
                 raise ValueError(f"n_components={rank}, but the stream has {start.shape[1]}. Call fit to start anew.")
             problem = near(features, start, rng)
             point = self._geometry().point(start)
-            return self._solve(problem, point, solver if solver.stops else ConjugateGradient(), most=ROUND)
+            result = self._solve(problem, point, solver if solver.stops else ConjugateGradient(), most=ROUND)
+            # A round is cut short on purpose.
+            self.converged_ = self.converged_ or result.n_iter == ROUND
+            return result
 
         return self._learn(X, supervised, goes_on=True, whole=True, **kinds)
 

@@ -110,7 +110,6 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
 
     n_seen_: int
     _unit: float
-    _in_rounds: bool
 
     def __init__(
         self,
@@ -248,7 +247,6 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
             self.factor_ = finite(inside * inside.dtype.type(self._unit))
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
-            self.converged_ = result.converged or (result.n_iter == min(ROUND, self.max_iter) and self._in_rounds)
         self._warn(result)
         return self
 
@@ -283,7 +281,8 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         self.n_iter_ = sum(len(h["cost"]) - 1 for h in histories)
         self.history_ = joined(histories)
         self.n_seen_ = len(labels)
-        self._in_rounds = True
+        # A round is cut short on purpose.
+        self.converged_ = self.converged_ or result.n_iter == ROUND
         return result
 
     def _triplets(self, features: Features, labels: Vector, factor: Matrix, rng: np.random.Generator) -> Matrix:
@@ -306,7 +305,7 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         solver = self._solver(rng)
         prices = self._prices(features.shape[1] / len(index), solver)
         problem = pair_problem(features, index, target, senses, weight, start, prices)
-        self.n_seen_, self._in_rounds = len(index), False
+        self.n_seen_ = len(index)
         return self._solve(problem, self._geometry().point(start), solver)
 
     def _read_pairs(
@@ -334,7 +333,7 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         solver = self._solver(rng)
         prices = self._prices(features.shape[1] / len(index), solver)
         problem = triplet_problem(features, index, start, 0.0, prices)
-        self.n_seen_, self._in_rounds = len(index), False
+        self.n_seen_ = len(index)
         return self._solve(problem, self._geometry().point(start), solver)
 
     def _prices(self, default: float, solver: Solver, shrinkage: float = 0.0) -> Regularisation:
