@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gramian._kernels.online import flat_online, polar_online
+from gramian._kernels.online import flat_online, polar_online, scaled_online
 from gramian.features import Array
 from gramian.geometries.cores import AffineCore
 from gramian.geometries.flat import FlatPoint
 from gramian.geometries.point import Point
 from gramian.geometries.polar import PolarPoint
+from gramian.geometries.scaled import ScaledPoint
 from gramian.losses import Squared
 from gramian.measurements import Each, Pairs
 from gramian.objective import Evaluation, Problem
@@ -90,6 +91,8 @@ def compiled(problem: Problem, point: Point) -> Callable[[Vector, int, Vector, b
     data = (features.X, first, second, term.target, term.sense, term.weight * m)
     if type(point) is FlatPoint:
         return lambda *schedule: run_flat(data, point, *schedule)
+    if isinstance(point, ScaledPoint):
+        return lambda *schedule: run_scaled(data, point, *schedule)
     if isinstance(point, PolarPoint) and type(point.core) is AffineCore and point.settings.retraction == "uf":
         return lambda *schedule: run_polar(data, point, *schedule)
     return None
@@ -100,6 +103,18 @@ def run_flat(data: tuple, point: FlatPoint, order: Vector, batch_size: int, step
     G = point.G.T.copy()
     skipped = flat_online(*data, order, batch_size, steps, adaptive, G)
     return FlatPoint(np.ascontiguousarray(G.T)), skipped
+
+
+def run_scaled(
+    data: tuple, point: ScaledPoint, order: Vector, batch_size: int, steps: Vector, adaptive: bool
+) -> Arrived:
+    """The scaled kernel, on a copy of the factor."""
+    G, moment = point.G.T.copy(), point.moment
+    none = np.empty((0, 0), G.dtype)
+    C = none if moment is None else np.ascontiguousarray(moment.C)
+    inverse = none if moment is None else np.ascontiguousarray(moment.solve(np.eye(len(C), dtype=C.dtype)))
+    skipped = scaled_online(*data, order, batch_size, steps, adaptive, C, inverse, G)
+    return point.at(np.ascontiguousarray(G.T)), skipped
 
 
 def run_polar(data: tuple, point: PolarPoint, order: Vector, batch_size: int, steps: Vector, adaptive: bool) -> Arrived:

@@ -118,6 +118,75 @@ def flat_online(
 
 
 @compiled
+def scaled_online(
+    X: Any,
+    first: Any,
+    second: Any,
+    target: Any,
+    sense: Any,
+    weight: Any,
+    order: Any,
+    p: Any,
+    steps: Any,
+    adaptive: Any,
+    C: Any,
+    inverse: Any,
+    G: Any,
+) -> Any:
+    """Scaled descent, in place on G (r, d): G -= s · 2 (GCGᵀ + η I)⁻¹ M G C⁻¹, M the mean over a batch.
+
+    C and its inverse are (d, d), or empty for the identity. η is the share of tr(GCGᵀ)/r that the geometry takes, by
+    the batch's own level of fit. Returns the steps skipped.
+    """
+    r, d = G.shape
+    v = np.empty(d, G.dtype)
+    z = np.empty(r, G.dtype)
+    D = np.zeros((r, d), G.dtype)
+    skipped = 0
+    for batch in range(steps.shape[0]):
+        start, stop = batch * p, min((batch + 1) * p, order.shape[0])
+        D[:] = 0
+        value = 0.0
+        zero = 0.0
+        for e in range(start, stop):
+            row = order[e]
+            read(X, first[row], second[row], v)
+            prediction = project_image(G, v, z)
+            slope = judged(prediction, target[row], sense[row], weight[row])
+            value += 0.5 * slope * (prediction - target[row])
+            nothing = target[row] * 0
+            zero += 0.5 * judged(nothing, target[row], sense[row], weight[row]) * (nothing - target[row])
+            for k in range(r):
+                c = slope * z[k]
+                for j in range(d):
+                    D[k, j] += c * v[j]
+        if value == 0:
+            continue
+        level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
+        s = steps[batch]
+        if adaptive:
+            s /= max(squared_norm(G), 1)
+        if C.size:
+            D[:] = D @ inverse
+            metric = (G @ C) @ G.T
+        else:
+            metric = G @ G.T
+        eta = max(level / r, 4 * np.finfo(G.dtype).eps) * np.trace(metric)
+        for k in range(r):
+            metric[k, k] += G.dtype.type(eta)
+        if not (np.isfinite(squared_norm(D)) and np.isfinite(squared_norm(metric)) and eta > 0):
+            skipped += 1
+            continue
+        D[:] = np.linalg.solve(metric, D)
+        D *= G.dtype.type(2 * s / (stop - start))
+        if np.isfinite(squared_norm(D)):
+            G -= D
+        else:
+            skipped += 1
+    return skipped
+
+
+@compiled
 def symmetric_power(A: Any, power: Any) -> Any:
     """A**power for a symmetric positive definite matrix."""
     w, V = np.linalg.eigh(A)

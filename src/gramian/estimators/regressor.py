@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -20,12 +20,13 @@ from gramian.estimators.checks import (
 )
 from gramian.estimators.units import Units, units_of
 from gramian.features import Features, Identity, as_features
-from gramian.geometries import Geometry, Point, Scaled
+from gramian.geometries import Geometry, Scaled
 from gramian.initialise import initial_factor
 from gramian.losses import LOSSES, Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Online, Solver
+from gramian.solvers.online import Schedule
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
@@ -33,6 +34,14 @@ __all__ = ["PSDRegressor"]
 # Up to this dimension the second moment of the data is worth its d x d products.
 LARGEST_MOMENT = 500
 RIDGE = 1e-5
+
+
+class Stream(NamedTuple):
+    """What `partial_fit` goes on from, beside the factor."""
+
+    units: Units
+    schedule: Schedule
+    geometry: Geometry
 
 
 class PSDRegressor(RegressorMixin, PSDEstimator):
@@ -140,9 +149,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             problem = self._problem(data, units)
             rng = self._generator()
             solver = self._solver(rng)
-            result = self._solve(problem, self._start(problem, rng, units), solver, units.cost)
+            geometry = self._fitting(problem)
+            point = geometry.point(self._start(problem, rng, units, geometry))
+            result = self._solve(problem, point, solver, units.cost)
             self.factor_ = finite(units.factor(result.point.G))
-            self._stream = (units, result.memory.schedule) if isinstance(solver, Online) else None
+            self._stream = Stream(units, result.memory.schedule, geometry) if isinstance(solver, Online) else None
         self._warn(result)
         return self
 
@@ -163,20 +174,25 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self
         """
         with unchanged_on_failure(self):
-            stream = getattr(self, "_stream", None)
+            stream: Stream | None = getattr(self, "_stream", None)
             data = self._checked(X, y, sample_weight, sense, reset=stream is None)
-            units, schedule = (units_of(*data[:2]), None) if stream is None else stream
+            units = units_of(*data[:2]) if stream is None else stream.units
             problem = self._problem(data, units)
             rng = self._generator()
             solver = self._solver(rng)
             assert isinstance(solver, Online)
-            point = self._start(problem, rng, units) if schedule is None else self._resumed(problem, units)
-            if schedule is None:
+            # A geometry fitted to the first data stays, unless another is asked for.
+            fitted = stream is not None and self.geometry == "scaled" and isinstance(stream.geometry, Scaled)
+            geometry = stream.geometry if stream is not None and fitted else self._fitting(problem)
+            if stream is None:
+                point = geometry.point(self._start(problem, rng, units, geometry))
                 schedule = solver.schedule(problem, point, rng, least=solver.subset)
+            else:
+                point, schedule = geometry.point(self._resumed(problem, units)), stream.schedule
             order = np.arange(len(problem.sampled.measurement))
             arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
             self.factor_ = finite(units.factor(arrived.point.G))
-            self._stream = units, schedule
+            self._stream = Stream(units, schedule, geometry)
             self.n_iter_ = getattr(self, "n_iter_", 0) + 1
             self.converged_ = True
         return self
@@ -234,24 +250,22 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         features, measurement = measured(X)
         return Problem([Block(features, [Term(measurement, y.astype(X.dtype), loss, senses, weight)])])
 
-    def _start(self, problem: Problem, rng: np.random.Generator, units: Units) -> Point:
-        """The first point."""
-        geometry = self._fitting(problem)
+    def _start(self, problem: Problem, rng: np.random.Generator, units: Units, geometry: Geometry) -> Matrix:
+        """The first factor."""
         rank = checked_rank(self.rank, problem.n_features, geometry)
         if isinstance(self.init, str):
-            return geometry.point(initial_factor(self.init, problem, rank, rng))
-        given = checked_factor(self.init, problem.n_features, rank, problem.dtype)
-        return geometry.point(units.start(given))
+            return initial_factor(self.init, problem, rank, rng)
+        return units.start(checked_factor(self.init, problem.n_features, rank, problem.dtype))
 
-    def _resumed(self, problem: Problem, units: Units) -> Point:
-        """The point that a stream has come to, on the geometry set now."""
+    def _resumed(self, problem: Problem, units: Units) -> Matrix:
+        """The factor that a stream has come to."""
         rank = checked_rank(self.rank, problem.n_features, self._geometry())
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
-        return self._geometry().point(units.start(self.factor_.astype(problem.dtype)))
+        return units.start(self.factor_.astype(problem.dtype))
 
     def _fitting(self, problem: Problem) -> Geometry:
-        """The geometry; "scaled" by the data's second moment too, where that is cheap and the fit is a batch."""
+        """The geometry; "scaled" by the data's second moment too, where that is cheap."""
         features = problem.blocks[0].features
         n, d = features.shape
         if self.geometry != "scaled" or isinstance(features, Identity) or not d <= min(n, LARGEST_MOMENT):
