@@ -20,6 +20,15 @@ import numpy as np
 import scipy
 import sklearn
 
+
+def commit() -> str:
+    """The commit that is measured."""
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
+# Asked before anything is measured: what is loaded now is what runs.
+COMMIT = commit()
 PAGE = Path(__file__).parent.parent / "docs" / "measured.md"
 SECTIONS = {
     "iteration": "One batch iteration over its two matrix products",
@@ -45,17 +54,11 @@ class Tee(io.StringIO):
         return super().write(text)
 
 
-def commit() -> str:
-    """The commit that is measured."""
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
-
-
 def provenance() -> str:
     """Machine, versions and commit, in a line."""
     versions = f"NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    return f"Commit {commit()}; {machine}; {versions}, numba {numba.__version__}."
+    return f"Commit {COMMIT}; {machine}; {versions}, numba {numba.__version__}."
 
 
 def measured(name: str) -> str:
