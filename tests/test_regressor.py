@@ -126,6 +126,14 @@ def test_partial_fit_goes_on_from_fit(data):
     assert model.n_iter_ == 7
 
 
+def test_partial_fit_goes_on_from_a_batch_fit(data):
+    X, y = data
+    model = PSDRegressor(random_state=0, tol=1e-10).fit(X, y)
+    factor = model.factor_
+    model.set_params(solver=Online(step_size=1e-9, delay=1.0)).partial_fit(X, y)
+    np.testing.assert_allclose(model.factor_, factor, atol=1e-6)
+
+
 def test_partial_fit_needs_the_online_solver(data):
     assert not hasattr(PSDRegressor(), "partial_fit")
     assert hasattr(PSDRegressor(solver="online"), "partial_fit")

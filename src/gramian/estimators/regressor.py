@@ -161,7 +161,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
         """Learn on, from some more data seen once, in the order given; with solver="online" only.
 
-        The first call chooses start and step sizes from its data, unless `fit` came before; it should hold some
+        The first call chooses step sizes from its data, and the start unless `fit` came before; it should hold some
         hundred samples, or steps be given by `Online(step_size=..., delay=...)`. `history_` is that of the last `fit`.
 
         Parameters
@@ -175,7 +175,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """
         with unchanged_on_failure(self):
             stream: Stream | None = getattr(self, "_stream", None)
-            data = self._checked(X, y, sample_weight, sense, reset=stream is None)
+            begun = hasattr(self, "factor_")
+            data = self._checked(X, y, sample_weight, sense, reset=not begun)
             units = units_of(*data[:2]) if stream is None else stream.units
             problem = self._problem(data, units)
             rng = self._generator()
@@ -184,11 +185,9 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             # A geometry fitted to the first data stays, unless another is asked for.
             fitted = stream is not None and self.geometry == "scaled" and isinstance(stream.geometry, Scaled)
             geometry = stream.geometry if stream is not None and fitted else self._fitting(problem)
-            if stream is None:
-                point = geometry.point(self._start(problem, rng, units, geometry))
-                schedule = solver.schedule(problem, point, rng, least=solver.subset)
-            else:
-                point, schedule = geometry.point(self._resumed(problem, units)), stream.schedule
+            factor = self._resumed(problem, units) if begun else self._start(problem, rng, units, geometry)
+            point = geometry.point(factor)
+            schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
             order = np.arange(len(problem.sampled.measurement))
             arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
             self.factor_ = finite(units.factor(arrived.point.G))
