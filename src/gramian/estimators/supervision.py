@@ -66,11 +66,11 @@ class Regularisation:
 
 
 def triplet_problem(
-    features: Features, triplets: Matrix, start: Matrix, pull: float, prices: Regularisation, margin: float = MARGIN
+    features: Features, triplets: Matrix, start: Matrix, pull: float, prices: Regularisation
 ) -> Problem:
-    """Mean ½ max(0, margin - prediction)² over triplets, + pull · mean distance of their near pairs, + penalties."""
+    """Mean ½ max(0, MARGIN - prediction)² over triplets, + pull · mean distance of their near pairs, + penalties."""
     m, dtype = len(triplets), features.dtype
-    terms = [Term(Triplets(triplets), np.full(m, margin, dtype), sense=np.full(m, 1))]
+    terms = [Term(Triplets(triplets), np.full(m, MARGIN, dtype), sense=np.full(m, 1))]
     if pull > 0:
         n = features.shape[0]
         near = np.column_stack(np.divmod(np.unique(triplets[:, 0] * n + triplets[:, 1]), n))
