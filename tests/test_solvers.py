@@ -130,7 +130,7 @@ def test_curved_descent_finds_the_principal_subspace(rng):
 def test_stopping_rules_have_their_messages(rng):
     X, y, truth, start = regression(rng, 200, 8, 2)
     solver, point = ConjugateGradient(), Scaled().point(start)
-    assert "below tol times" in minimize(rank_one(X, y), solver, point, tol=1e-6).message
+    assert "small against that of W = 0" in minimize(rank_one(X, y), solver, point, tol=1e-6).message
     noisy = rank_one(X, y + 5 * rng.standard_normal(200))
     assert "relative decrease" in minimize(noisy, solver, point, tol=1e-6).message
     assert minimize(rank_one(X, y), solver, Scaled().point(truth), tol=1e-20).n_iter == 0

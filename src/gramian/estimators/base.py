@@ -75,10 +75,12 @@ class PSDEstimator(BaseEstimator):
         cost: Callable[[Any], Any] = lambda cost: cost,
         most: int | None = None,
         done: int = 0,
+        **settings: Any,
     ) -> Result:
         """Minimises from a point, and sets factor_, n_iter_, converged_ and history_; costs in the user's units.
 
-        `most` bounds the iterations further; `done` is how many came before, in rounds that callbacks see as one.
+        `most` bounds the iterations further; `done` is how many came before, in rounds that callbacks see as one;
+        other settings are those of `minimize`.
         """
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if most is None else min(iterations, most)
@@ -88,7 +90,7 @@ class PSDEstimator(BaseEstimator):
             if report is not None and (record.iteration or not done):
                 return report(record._replace(iteration=record.iteration + done, cost=cost(record.cost)))
 
-        result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=told)
+        result = minimize(problem, solver, point, max_iter=iterations, tol=self.tol, callback=told, **settings)
         self.factor_ = finite(result.point.G)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged or (not solver.stops and result.n_iter == iterations)

@@ -25,7 +25,7 @@ from gramian.initialise import initial_factor
 from gramian.losses import LOSSES, Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import Online, Solver
+from gramian.solvers import Growing, Online, Solver
 from gramian.solvers.online import Schedule
 from gramian.types import Matrix, Vector
 
@@ -62,14 +62,17 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     loss : {"squared", "linear"} or Loss
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The first factor. "auto" is spectral, and the identity where the rank is full.
+    growing : bool or Growing
+        Whether batch solvers of many measurements an unknown start from where random subsets of them lead, each five
+        times the one before. The minimum is the same, and reached in a fraction of the time.
     max_iter : int
-        The most iterations of a batch solver.
+        The most iterations of a batch solver over all the data; callbacks see these.
     tol : float
-        Stops when the cost is below tol times that of W = 0, or cost or factor change by less than this share.
+        Stops when errors are below tol times those of W = 0, or cost or factor change by less than this share.
     batch_size, n_epochs : int
         For solver="online". A solver given as an object has its own batch size and seed.
     random_state : int, RandomState or None
-        Fixes the random start and the order of mini-batches.
+        Fixes the random start, the subsets and the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
     verbose : int
@@ -105,6 +108,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         solver: str | Solver = "cg",
         loss: str | Loss = "squared",
         init: str | Matrix = "auto",
+        growing: bool | Growing = True,
         max_iter: int = 500,
         tol: float = 1e-6,
         batch_size: int = 32,
@@ -118,6 +122,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.solver = solver
         self.loss = loss
         self.init = init
+        self.growing = growing
         self.max_iter = max_iter
         self.tol = tol
         self.batch_size = batch_size
@@ -151,7 +156,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             solver = self._solver(rng)
             geometry = self._fitting(problem)
             point = geometry.point(self._start(problem, rng, units, geometry))
-            result = self._solve(problem, point, solver, units.cost)
+            growing = self._growing(solver, rng)
+            result = self._solve(problem, point, solver, units.cost, perfect=self.tol**2, growing=growing)
             self.factor_ = finite(units.factor(result.point.G))
             self._stream = Stream(units, result.memory.schedule, geometry) if isinstance(solver, Online) else None
         self._warn(result)
@@ -255,6 +261,14 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if isinstance(self.init, str):
             return initial_factor(self.init, problem, rank, rng)
         return units.start(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+
+    def _growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
+        """How subsets lead to a start; None where they are not asked for, or the solver is online."""
+        if isinstance(self.growing, Growing):
+            return self.growing if solver.stops else None
+        if not isinstance(self.growing, bool | np.bool_):
+            raise ValueError(f"growing={self.growing!r} is not valid. Give True, False, or a Growing.")
+        return Growing(seed=int(rng.integers(2**31))) if self.growing and solver.stops else None
 
     def _resumed(self, problem: Problem, units: Units) -> Matrix:
         """The factor that a stream has come to."""

@@ -5,6 +5,7 @@ To add one, write one file with a `Solver` and one line here.
 
 from gramian.solvers.conjugate_gradient import ConjugateGradient
 from gramian.solvers.gradient_descent import GradientDescent
+from gramian.solvers.growing import Growing
 from gramian.solvers.line_search import Armijo, Exact
 from gramian.solvers.loop import Record, Result, Solver, minimize
 from gramian.solvers.online import Online
@@ -16,6 +17,7 @@ __all__ = [
     "ConjugateGradient",
     "Exact",
     "GradientDescent",
+    "Growing",
     "Online",
     "Record",
     "Result",

@@ -12,6 +12,7 @@ import numpy as np
 
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
+from gramian.solvers.growing import Growing
 from gramian.types import Vector
 
 __all__ = ["Record", "Result", "Solver", "Step", "minimize"]
@@ -104,11 +105,13 @@ def minimize(
     *,
     max_iter: int = 500,
     tol: float = 1e-6,
+    perfect: float | None = None,
     callback: Callback | None = None,
+    growing: Growing | None = None,
 ) -> Result:
     """Lowers the objective from a point until a stopping rule holds.
 
-    The rules are the paper's three, without units: f <= tol · f(W = 0); a relative decrease of f of at most tol; a
+    The rules are the paper's three, without units: f <= perfect · f(W = 0); a relative decrease of f of at most tol; a
     relative change of G of at most tol. A step that rounding makes impossible stops it too.
 
     Parameters
@@ -120,8 +123,13 @@ def minimize(
     max_iter : int
         For online solvers, epochs.
     tol : float
+    perfect : float, optional
+        The share of f(W = 0) at which a fit is as good as perfect; tol when omitted.
     callback : callable, optional
         Called with a `Record` after every iteration; a true return value stops the loop.
+    growing : Growing, optional
+        Starts from where growing subsets of the measurements lead, for a problem of one term; the time and the passes
+        of that count from the first line of the history on.
 
     Returns
     -------
@@ -152,25 +160,28 @@ def minimize(
         return bool(callback is not None and callback(records[-1]))
 
     passes = problem.passes
+    enough = (tol if perfect is None else perfect) * problem.value_at_zero
+    if growing is not None and max_iter > 0:
+        point = growing.start(problem, solver, point, enough)
     evaluation = problem.evaluate(point)
     if not np.isfinite(evaluation.value):
         raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
     memory = solver.start(evaluation)
     halted = record(evaluation, 0.0)
     small = 0
-    message = perfect(evaluation, tol) if solver.stops else ""
+    message = fitted(evaluation, enough) if solver.stops else ""
     while not message and not halted and len(records) <= max_iter:
         step = solver.step(evaluation, memory)
         message = STUCK if step.size == 0 else ""
         if solver.stops and not message:
             message = settled(evaluation, step.evaluation, tol)
             small = small + 1 if message else 0
-            message = perfect(step.evaluation, tol) or (message if small >= solver.patience else "")
+            message = fitted(step.evaluation, enough) or (message if small >= solver.patience else "")
         evaluation, memory = step.evaluation, step.memory
         if solver.stops and (message or len(records) % refresh_every(problem) == 0):
             carried, evaluation = evaluation, problem.evaluate(evaluation.point)
             # Carried images drift in float32: what was small by them must be small afresh.
-            if evaluation.value > 1.01 * carried.value + tol * problem.value_at_zero and step.size != 0:
+            if evaluation.value > 1.01 * carried.value + enough and step.size != 0:
                 message, small = "", 0
         halted = record(evaluation, step.size)
     if halted and not message:
@@ -193,11 +204,10 @@ def refresh_every(problem: Problem) -> int:
     return 64 if problem.dtype == np.float32 else 1024
 
 
-def perfect(evaluation: Evaluation, tol: float) -> str:
+def fitted(evaluation: Evaluation, enough: float) -> str:
     """The first rule: the value is small against that of W = 0."""
-    zero = evaluation.problem.value_at_zero
-    if zero > 0 and 0 <= evaluation.value <= tol * zero:
-        return "cost below tol times that of W = 0"
+    if enough > 0 and 0 <= evaluation.value <= enough:
+        return "cost small against that of W = 0"
     if evaluation.value == 0 or evaluation.gradient_norm == 0:
         return "the gradient is zero"
     return ""

@@ -1,0 +1,169 @@
+"""Where methods are after how many seconds: ours and the peers', from the same data and the same start.
+
+A path is a list of (seconds, factor). Peers get cost, gradient and Hessian written by hand, with what they share kept
+from one call to the next, so that none of them pays for a product twice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from threadpoolctl import threadpool_limits
+
+from benchmarks.timing import THREADS
+from gramian import PSDRegressor
+from gramian.objective import Evaluation
+from gramian.solvers import Solver
+from gramian.solvers.loop import Step
+
+Path = list[tuple[float, np.ndarray]]
+Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
+
+
+@dataclass
+class Quadratic:
+    """½ mean (‖xᵀG‖² - y)² by hand; remembers the images of the last factor, and when it was asked for gradients."""
+
+    X: np.ndarray
+    y: np.ndarray
+    path: Path = field(default_factory=list)
+    begin: float = field(default_factory=perf_counter)
+    last: np.ndarray | None = None
+
+    def image(self, G: np.ndarray) -> np.ndarray:
+        """X G, and the residuals with it."""
+        if self.last is None or not np.array_equal(G, self.last):
+            self.last, self.Z = G.copy(), self.X @ G
+            self.residual = np.einsum("ij,ij->i", self.Z, self.Z) - self.y
+        return self.Z
+
+    def cost(self, G: np.ndarray) -> float:
+        """The cost."""
+        self.image(G)
+        return 0.5 * float(self.residual @ self.residual) / len(self.y)
+
+    def gradient(self, G: np.ndarray) -> np.ndarray:
+        """The gradient (d, r); notes the time."""
+        Z = self.image(G)
+        gradient = self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
+        self.path.append((perf_counter() - self.begin, G.copy()))
+        return gradient
+
+    def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
+        """The Hessian's product with D (d, r)."""
+        Z, T = self.image(G), self.X @ D
+        speed = 2 * np.einsum("ij,ij->i", Z, T)
+        return self.X.T @ (self.residual[:, None] * T + speed[:, None] * Z) * (2 / len(self.y))
+
+
+def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **options: Any) -> Path:
+    """SciPy's L-BFGS on vec(G)."""
+    problem = Quadratic(X, y)
+
+    def both(v: np.ndarray) -> tuple[float, np.ndarray]:
+        G = v.reshape(start.shape)
+        return problem.cost(G), problem.gradient(G).ravel()
+
+    options = {"maxiter": 3000, "maxfun": 10000, "ftol": 0, "gtol": 0} | options
+    scipy.optimize.minimize(both, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return problem.path
+
+
+def pymanopt(optimizer: str, quotient: bool = True, seconds: float = 60.0) -> Method:
+    """Pymanopt's optimizer of this name, on its fixed-rank quotient or on plain factors."""
+
+    def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
+        import pymanopt
+        import pymanopt.manifolds
+        import pymanopt.optimizers
+
+        shape = start.shape
+        manifold = pymanopt.manifolds.PSDFixedRank(*shape) if quotient else pymanopt.manifolds.Euclidean(*shape)
+        problem = Quadratic(X, y)
+        wrap = pymanopt.function.numpy(manifold)
+        task = pymanopt.Problem(
+            manifold,
+            wrap(problem.cost),
+            euclidean_gradient=wrap(problem.gradient),
+            euclidean_hessian=wrap(problem.hessian),
+        )
+        chosen = getattr(pymanopt.optimizers, optimizer)(
+            max_time=seconds, max_iterations=3000, min_gradient_norm=0, min_step_size=0, verbosity=0
+        )
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            # Its searches divide by zero where they arrive at the limit of precision.
+            warnings.simplefilter("ignore")
+            chosen.run(task, initial_point=start)
+        return problem.path
+
+    return run
+
+
+@dataclass(frozen=True)
+class Noted(Solver):
+    """A solver that notes when it arrived where."""
+
+    solver: Solver
+    path: Path
+    begin: float
+
+    @property
+    def patience(self) -> int:  # type: ignore[override]
+        """As the solver's."""
+        return self.solver.patience
+
+    def start(self, evaluation: Evaluation) -> Any:
+        """The solver's start."""
+        return self.solver.start(evaluation)
+
+    def step(self, evaluation: Evaluation, memory: Any) -> Step:
+        """The solver's step."""
+        step = self.solver.step(evaluation, memory)
+        self.path.append((perf_counter() - self.begin, step.evaluation.point.G))
+        return step
+
+
+def ours(solver: Solver, **settings: Any) -> Method:
+    """`PSDRegressor.fit` with a solver, from the call to where it stops: validation and choice of start included."""
+
+    def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
+        path: Path = []
+        chosen = {"init": start} | settings
+        model = PSDRegressor(start.shape[1], solver=Noted(solver, path, perf_counter()), random_state=0, **chosen)
+        with warnings.catch_warnings():
+            # Methods that are slow run out of iterations.
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        # Inside, the data is in units of its own.
+        scale = np.linalg.norm(model.factor_) / np.linalg.norm(path[-1][1])
+        return [(seconds, scale * G) for seconds, G in path]
+
+    return run
+
+
+def arrivals(
+    methods: dict[str, Method],
+    data: tuple[np.ndarray, np.ndarray, np.ndarray],
+    error: Callable[[np.ndarray], float],
+    repeats: int = 3,
+) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """Seconds and errors along the path of each method, for repeats in which they take turns."""
+    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in methods}
+    with threadpool_limits(THREADS):
+        for _ in range(repeats):
+            for name, method in methods.items():
+                path = method(*data)
+                found[name].append((np.array([s for s, _ in path]), np.array([error(G) for _, G in path])))
+    return found
+
+
+def reached(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
+    """The median time after which an error is at most the goal; infinite where it never is."""
+    firsts = [np.flatnonzero(errors <= goal) for _, errors in curves]
+    return float(np.median([s[hit[0]] if hit.size else np.inf for (s, _), hit in zip(curves, firsts, strict=True)]))

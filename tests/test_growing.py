@@ -1,0 +1,118 @@
+"""Growing samples choose the start, and nothing else."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gramian import PSDRegressor, minimize
+from gramian.geometries import GEOMETRIES, Scaled
+from gramian.solvers import ConjugateGradient, GradientDescent, Growing, TrustRegion
+
+from helpers import rank_one
+
+
+@pytest.fixture
+def data(rng):
+    X, truth = rng.standard_normal((6000, 6)), rng.standard_normal((6, 2))
+    return X, np.sum((X @ truth) ** 2, axis=1) + 0.1 * rng.standard_normal(6000)
+
+
+def fitted(data, growing, **settings):
+    return PSDRegressor(2, growing=growing, tol=1e-10, random_state=0, **settings).fit(*data)
+
+
+@pytest.mark.parametrize("solver", [ConjugateGradient(), TrustRegion()], ids=["cg", "trust-region"])
+@pytest.mark.parametrize("geometry", ["scaled", "flat"])
+def test_the_minimum_is_the_same(data, solver, geometry):
+    with_subsets, without = (fitted(data, g, solver=solver, geometry=geometry) for g in (True, False))
+    np.testing.assert_allclose(with_subsets.matrix(), without.matrix(), atol=1e-5)
+    assert with_subsets.history_["cost"][0] < 0.1 * without.history_["cost"][0]
+
+
+def test_passes_over_the_data_are_saved(data):
+    def passes(model, within):
+        cost = model.history_["cost"]
+        return model.history_["passes"][np.flatnonzero(cost <= within)[0]]
+
+    grown, plain = (fitted(data, g) for g in (True, False))
+    within = 1.01 * min(grown.history_["cost"].min(), plain.history_["cost"].min())
+    assert passes(grown, within) < 0.5 * passes(plain, within)
+
+
+def test_passes_of_subsets_are_counted_by_their_share(data):
+    seen = []
+
+    class Counting(ConjugateGradient):
+        def step(self, evaluation, memory):
+            step = super().step(evaluation, memory)
+            seen.append(evaluation.problem)
+            return step
+
+    problem = rank_one(*data)
+    result = minimize(problem, Counting(), Scaled().point(np.eye(6)[:, :2]), growing=Growing(factor=4))
+    subsets = {id(p): p for p in seen if p is not problem}.values()
+    assert [len(p.sampled.measurement) for p in subsets] == [1500]
+    read = sum(p.passes * len(p.sampled.measurement) for p in subsets)
+    assert result.history["passes"][0] == pytest.approx(read / 6000 + 2)
+
+
+def test_subsets_are_nested_and_unbiased(data):
+    problem = rank_one(*data)
+    large, small = Growing().subsets(problem, [50, 1000])
+    assert set(map(tuple, small.blocks[0].features.X)) <= set(map(tuple, large.blocks[0].features.X))
+    for subset in (large, small):
+        weight = subset.sampled.weight
+        np.testing.assert_allclose(weight, 1 / len(weight))
+
+
+def test_sizes():
+    assert Growing(factor=10, least=2).sizes(1_000_000, 500) == [1000, 10_000, 100_000]
+    assert Growing().sizes(4999, 1) == []
+    assert Growing().sizes(10_000, 1000) == []
+
+
+@pytest.mark.parametrize("name", sorted(GEOMETRIES))
+def test_every_geometry(data, name):
+    X, y = data
+    full = name in ("affine", "log-euclidean")
+    # A singular W lies on the border of the cone, and is never reached.
+    y = y + np.sum(X**2, axis=1) if full else y
+    settings = {"geometry": name, "loss": "linear" if name == "grassmann" else "squared", "max_iter": 2000}
+    models = [PSDRegressor(None if full else 2, growing=g, random_state=0, **settings).fit(X, y) for g in (True, False)]
+    values = [m.history_["cost"][-1] for m in models]
+    assert values[0] <= values[1] + 1e-3 * abs(values[1])
+
+
+def test_sparse_float32_weights_and_matrices(data, rng):
+    X, y = data
+    sparse = fitted((scipy.sparse.csr_array(X), y), True)
+    np.testing.assert_allclose(sparse.matrix(), fitted(data, True).matrix(), atol=1e-8)
+    single = PSDRegressor(2, random_state=0).fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(single.matrix(), sparse.matrix(), atol=1e-3)
+    weight = rng.integers(1, 4, len(y)).astype(float)
+    models = [PSDRegressor(2, growing=g, tol=1e-10, random_state=0).fit(X, y, weight) for g in (True, False)]
+    np.testing.assert_allclose(models[0].matrix(), models[1].matrix(), atol=1e-5)
+    matrices = fitted((X[:, :, None] * X[:, None, :], y), True)
+    np.testing.assert_allclose(matrices.matrix(), sparse.matrix(), atol=1e-5)
+
+
+def test_a_seed_fixes_it(data):
+    first, second = (fitted(data, True) for _ in range(2))
+    np.testing.assert_array_equal(first.factor_, second.factor_)
+
+
+def test_no_iteration_means_no_move(data):
+    start = np.eye(6)[:, :2]
+    model = PSDRegressor(2, init=start, max_iter=0, tol=0)
+    with pytest.warns(UserWarning, match="max_iter=0"):
+        model.fit(*data)
+    np.testing.assert_array_equal(model.factor_, start)
+
+
+def test_errors(data):
+    with pytest.raises(ValueError, match=r"growing='often' is not valid\. Give True, False, or a Growing"):
+        PSDRegressor(2, growing="often").fit(*data)
+    with pytest.raises(ValueError, match="factor=1 is not valid"):
+        Growing(factor=1)
+    own = PSDRegressor(2, growing=Growing(seed=3), solver=GradientDescent(), random_state=0).fit(*data)
+    assert own.score(*data) > 0.99
