@@ -153,3 +153,22 @@ def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, cen
             # The polar factor of U + e qᵀ is the geodesic's point at the angle arctan(‖q‖ ‖e‖), for it is of rank one.
             q = w / (w @ w) if greedy else np.linalg.solve(moment + small, w) * d / m
             subspace_rotate(frame, e, q, np.linalg.norm(q) * np.linalg.norm(e))
+
+
+def triangle_pairs(n: Any) -> Any:
+    """The pairs (i, j), j < i < n, in the order of rows."""
+    return np.column_stack(np.tril_indices(n, -1))
+
+
+def triangle_pack(A: Any) -> Any:
+    """The entries of A below the diagonal and above it, mirrored."""
+    i, j = np.tril_indices(len(A), -1)
+    return A[i, j], A[j, i]
+
+
+def triangle_unpack(values: Any, n: Any) -> Any:
+    """The symmetric matrix with these values below its diagonal."""
+    A = np.zeros((n, n), values.dtype)
+    i, j = np.tril_indices(n, -1)
+    A[i, j] = A[j, i] = values
+    return A

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse.linalg
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from gramian._kernels.triangles import triangle_pack, triangle_pairs, triangle_unpack
 from gramian.checks import checked_number
 from gramian.estimators.checks import checked_weight
 from gramian.estimators.supervision import checked_pairs
@@ -35,6 +36,8 @@ class Known(NamedTuple):
 
     def take(self, rows: Vector) -> Known:
         """Some of them."""
+        if np.array_equal(rows, np.arange(len(self.pairs))):
+            return self
         return Known(self.n_samples, self.pairs[rows], self.squared[rows], self.weight[rows])
 
     def unique(self) -> tuple[Vector, Vector]:
@@ -48,7 +51,7 @@ def from_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Known:
     n = X.shape[0]
     if X.shape != (n, n):
         raise ValueError(f"X has shape {X.shape}; expected a square matrix, or metric='euclidean' for features.")
-    pairs = np.column_stack(np.tril_indices(n, -1))
+    pairs = triangle_pairs(n)
     values = lower("X", X, pairs)
     if sample_weight is not None and np.asarray(sample_weight).shape == (n, n):
         weight = checked_weight(lower("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype)
@@ -69,14 +72,14 @@ def rounding(values: Matrix) -> float:
 
 def lower(name: str, matrix: Matrix, pairs: Matrix) -> Vector:
     """The entries below the diagonal, or above where those are NaN; a ValueError where both are known and differ."""
-    i, j = pairs.T
-    below, above = matrix[i, j], matrix[j, i]
+    below, above = triangle_pack(np.ascontiguousarray(matrix))
     with np.errstate(invalid="ignore"):
         bad = np.flatnonzero(np.abs(below - above) > rounding(matrix))
     if bad.size:
         i, j = pairs[bad[0]]
         raise ValueError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]}, but [{j}, {i}] is {matrix[j, i]}.")
-    return np.where(np.isnan(below), above, below)
+    unknown = np.isnan(below)
+    return np.where(unknown, above, below) if unknown.any() else below
 
 
 def from_pairs(pairs: Any, dissimilarity: Any, n_samples: int | None, sample_weight: Any, squared: bool) -> Known:
@@ -163,8 +166,7 @@ def classical(known: Known, graph: Any, r: int) -> Matrix:
     n = known.n_samples
     landmarks: Any = slice(None)
     if known.complete:
-        squares = np.zeros((n, n), known.squared.dtype)
-        squares[tuple(known.pairs.T)] = squares[tuple(known.pairs.T[::-1])] = known.squared
+        squares = triangle_unpack(known.squared, n)
     else:
         landmarks = np.random.default_rng(0).permutation(n)[: max(LANDMARKS, 2 * r)]
         squares = dijkstra(graph, directed=False, indices=landmarks).astype(known.squared.dtype) ** 2
