@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gramian._kernels.online import flat_online, polar_online, scaled_online
+from gramian._kernels.online import flat_online, polar_online
+from gramian._kernels.online_scaled import scaled_online
 from gramian.features import Array
 from gramian.geometries.cores import AffineCore
 from gramian.geometries.flat import FlatPoint
