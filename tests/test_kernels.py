@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
-from gramian._kernels import pairs, reference, samples, squared, subspace, triangles
+from gramian._kernels import neighbours, pairs, reference, samples, squared, subspace, triangles
 
 N, R, M = 20, 3, 50
 D, SEEN = 12, 8
@@ -46,7 +46,7 @@ def compiled_in(*modules):
 KERNELS = compiled_in(samples, pairs, squared, triangles)
 # These change their arguments, in float64 whatever the samples are: each gets its own copy of arguments that fit
 # together (an orthonormal frame, a residual across it), and what it leaves in them is compared too.
-IN_PLACE = compiled_in(subspace)
+IN_PLACE = compiled_in(subspace, neighbours)
 
 
 def test_every_kernel_has_a_reference():
@@ -81,6 +81,8 @@ def stream_arguments(rng, name, dtype):
     moment, w = np.eye(R) + root @ root.T, rng.standard_normal(R)
     mean, counts = rng.standard_normal(D), 3 * rng.random(D)
     stream = subspace.Stream(frame, moment, mean, counts, np.array([4.0, 5.0, 1.0]))
+    # A label of few samples, and samples in one place.
+    Z, labels = rng.integers(-3, 4, (N, 2)).astype(dtype), np.minimum(rng.integers(3, size=N), rng.integers(3, size=N))
     return {
         "dot": (v, e),
         "solve": (moment, w, 1e-3),
@@ -89,6 +91,8 @@ def stream_arguments(rng, name, dtype):
         "subspace_mend": (frame + 1e-3 * rng.standard_normal((D, R)),),
         "subspace_observe": (X[0], mean, counts, 0.9, True, v, np.zeros(D, np.intp)),
         "subspace_remember": (moment, w, 0.9),
+        "insert": (0.3, 7, np.array([-1.0, 0.2, 0.5, 0.9]), np.array([4, 2, 0, 1])),
+        "nearest_of_two_kinds": (Z @ Z.T, np.sum(Z**2, axis=1), np.arange(N), labels, 0, 4, 3),
         "subspace_follow": (X, rng.permutation(N), stream, 0.9, False, True),
     }[name]
 

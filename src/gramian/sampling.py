@@ -5,16 +5,20 @@ Pairs and triplets come sorted by their first sample, which makes them faster to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from gramian._kernels.neighbours import nearest_of_two_kinds
 from gramian.checks import checked_number
 from gramian.types import Matrix, Vector
 
 __all__ = ["labelled_pairs", "nearest_triplets", "random_pairs"]
+
+# Products of blocks of samples with all samples are read while they are in the cache.
+ENTRIES_IN_CACHE = 2**18
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -34,7 +38,8 @@ def checked_labels(labels: Any) -> Vector:
 
 def by_first(rows: Matrix) -> Matrix:
     """The rows, sorted by their first entry."""
-    return rows[np.argsort(rows[:, 0], kind="stable")]
+    first = rows[:, 0]
+    return rows if (first[1:] >= first[:-1]).all() else rows[np.argsort(first, kind="stable")]
 
 
 def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> Matrix:
@@ -172,33 +177,31 @@ def nearest_triplets(
     checked_number("n_targets", n_targets, least=1, integer=True)
     checked_number("n_impostors", n_impostors, least=1, integer=True)
     anchors = np.arange(len(labels)) if anchors is None else np.arange(len(labels))[np.asarray(anchors)]
-    parts = []
-    for label in np.unique(labels[anchors]):
-        own, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
-        mine = anchors[labels[anchors] == label]
-        k, j = min(n_targets, len(own) - 1), min(n_impostors, len(others))
-        if k < 1 or j < 1:
-            continue
-        near = nearest_others(Z, mine, own, k)
-        far = others[NearestNeighbors(n_neighbors=j).fit(Z[others]).kneighbors(Z[mine], return_distance=False)]
-        parts.append(combinations(mine, near, far))
-    if not parts:
+    triplets = [
+        combinations(anchors[first : first + len(near)], near, far)
+        for first, near, far in neighbours(
+            Z, np.unique(labels, return_inverse=True)[1], anchors, n_targets, n_impostors
+        )
+    ]
+    if not sum(map(len, triplets)):
         raise ValueError("no triplets: at least two labels are needed, and one of them with two samples.")
-    return by_first(np.concatenate(parts))
+    return by_first(np.concatenate(triplets))
 
 
-def nearest_others(Z: Matrix, anchors: Vector, own: Vector, k: int) -> Matrix:
-    """The k samples of `own` nearest to each anchor, which is one of them itself, (len(anchors), k)."""
-    found = own[NearestNeighbors(n_neighbors=k + 1).fit(Z[own]).kneighbors(Z[anchors], return_distance=False)]
-    # An anchor is nearest to itself, but for duplicates: drop it where it is, else the farthest.
-    itself = found == anchors[:, None]
-    itself[~itself.any(axis=1), -1] = True
-    return found[~itself].reshape(len(anchors), k)
+def neighbours(Z: Matrix, labels: Vector, anchors: Vector, k: int, j: int) -> Iterator[tuple[int, Matrix, Matrix]]:
+    """Block by block of anchors: where it begins, and their nearest samples of the same label and of others."""
+    Z = np.ascontiguousarray(Z - Z.mean(axis=0))
+    squares = np.einsum("ij,ij->i", Z, Z)
+    rows = max(1, ENTRIES_IN_CACHE // len(Z))
+    for first in range(0, len(anchors), rows):
+        products = Z[anchors[first : first + rows]] @ Z.T
+        yield first, *nearest_of_two_kinds(products, squares, anchors, labels, first, k, j)
 
 
 def combinations(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
-    """Every near with every far of each anchor, (m, 3)."""
+    """Every near with every far of each anchor, (m, 3); numbers below 0 stand for none."""
     k, j = near.shape[1], far.shape[1]
-    return np.column_stack(
+    rows = np.column_stack(
         [np.repeat(anchors, k * j), np.repeat(near, j, axis=1).ravel(), np.tile(far, (1, k)).ravel()]
     )
+    return rows if near.min(initial=0) >= 0 and far.min(initial=0) >= 0 else rows[(rows >= 0).all(axis=1)]

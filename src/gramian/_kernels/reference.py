@@ -172,3 +172,23 @@ def triangle_unpack(values: Any, n: Any) -> Any:
     i, j = np.tril_indices(n, -1)
     A[i, j] = A[j, i] = values
     return A
+
+
+def nearest_of_two_kinds(products: Any, squares: Any, anchors: Any, labels: Any, first: Any, k: Any, j: Any) -> Any:
+    """The numbers of the k nearest of the anchor's label and the j nearest of others; -1: no more."""
+    rows = anchors[first : first + len(products)]
+    distances = squares - 2 * products
+    same = labels[rows][:, None] == labels
+    itself = rows[:, None] == np.arange(len(labels))
+    kinds = []
+    for barred, count in ((~same | itself, k), (same, j)):
+        order = np.argsort(np.where(barred, np.inf, distances), axis=1, kind="stable")[:, :count]
+        kinds.append(np.where(np.take_along_axis(barred, order, axis=1), -1, order))
+    return tuple(kinds)
+
+
+def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:
+    """Puts a sample into a list sorted by distance, whose last falls out."""
+    place = np.searchsorted(distances[:-1], distance, side="right")
+    distances[place:] = np.r_[distance, distances[place:-1]]
+    numbers[place:] = np.r_[number, numbers[place:-1]]
