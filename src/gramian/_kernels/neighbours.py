@@ -23,8 +23,8 @@ def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:
 def nearest_of_two_kinds(products: Any, squares: Any, anchors: Any, labels: Any, first: Any, k: Any, j: Any) -> Any:
     """The numbers of the k nearest of the anchor's label and the j nearest of others, (a, k) and (a, j); -1: no more.
 
-    products (a, N) are those of the samples `anchors[first]` and on with all samples, whose squared norms are `squares`.
-    An anchor is not its own neighbour; of samples as far, the smaller number comes first.
+    products (a, N) are those of the samples `anchors[first]` and on with all samples, `squares` the squared norms of
+    these. An anchor is not its own neighbour; of samples as far, the smaller number comes first.
     """
     a, N = products.shape
     near, far = np.full((a, k), -1), np.full((a, j), -1)
