@@ -15,21 +15,23 @@ from gramian._kernels.online import MEND_EVERY, judged, project_image, read, squ
 @compiled
 def gram(G: Any, C: Any) -> Any:
     """GCGᵀ for a transposed factor (r, d), (r, r)."""
-    return (G @ C) @ G.T if C.size else G @ G.T
+    return np.dot(np.dot(G, C) if C.size else G, G.T)
 
 
 @compiled
-def damping(value: Any, zero: Any, trace: Any, r: Any, eps: Any) -> Any:
-    """η, by the value of a batch and that of W = 0."""
+def damping(value: Any, zero: Any, K: Any) -> Any:
+    """η for K = GCGᵀ, by the value of a batch and that of W = 0."""
     level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
-    return max(level / r, 4 * eps) * trace
+    trace = K.dtype.type(0)
+    for k in range(K.shape[0]):
+        trace += K[k, k]
+    return K.dtype.type(max(level / K.shape[0], 4 * np.finfo(K.dtype).eps) * trace)
 
 
 @compiled
-def solved(A: Any, L: Any, b: Any, x: Any) -> Any:
-    """x = A⁻¹ b for a positive definite A (r, r), by Cholesky in L; False where it is none. O(r³/6)."""
-    r = b.shape[0]
-    for i in range(r):
+def cholesky(A: Any, L: Any) -> Any:
+    """L (r, r), lower, with L Lᵀ = A; False where A is not positive definite. Compiles in no time, unlike LAPACK's."""
+    for i in range(A.shape[0]):
         for j in range(i + 1):
             total = A[i, j]
             for k in range(j):
@@ -40,7 +42,33 @@ def solved(A: Any, L: Any, b: Any, x: Any) -> Any:
                 L[i, i] = np.sqrt(total)
             else:
                 return False
-        total = b[i]
+    return True
+
+
+@compiled
+def substitute(L: Any, B: Any) -> None:
+    """(L Lᵀ)⁻¹ B in place on B (r, c), rows at a time."""
+    r, c = B.shape
+    for i in range(r):
+        for k in range(i):
+            for j in range(c):
+                B[i, j] -= L[i, k] * B[k, j]
+        for j in range(c):
+            B[i, j] /= L[i, i]
+    for i in range(r - 1, -1, -1):
+        for k in range(i + 1, r):
+            for j in range(c):
+                B[i, j] -= L[k, i] * B[k, j]
+        for j in range(c):
+            B[i, j] /= L[i, i]
+
+
+@compiled
+def solve_one(L: Any, x: Any) -> None:
+    """(L Lᵀ)⁻¹ x in place on x (r)."""
+    r = x.shape[0]
+    for i in range(r):
+        total = x[i]
         for k in range(i):
             total -= L[i, k] * x[k]
         x[i] = total / L[i, i]
@@ -48,7 +76,6 @@ def solved(A: Any, L: Any, b: Any, x: Any) -> Any:
         x[i] /= L[i, i]
         for k in range(i):
             x[k] -= L[i, k] * x[i]
-    return True
 
 
 @compiled
@@ -78,28 +105,30 @@ def scaled_one(
         return True
     nothing = target * 0
     zero = judged(nothing, target, sense, weight) * (nothing - target)
-    trace = K.dtype.type(0)
-    for k in range(r):
-        trace += K[k, k]
-    eta = K.dtype.type(damping(slope * (prediction - target), zero, trace, r, np.finfo(K.dtype).eps))
+    eta = damping(slope * (prediction - target), zero, K)
     for k in range(r):
         K[k, k] += eta
-    regular = eta > 0 and solved(K, L, z, w)
+    regular = eta > 0 and cholesky(K, L)
     for k in range(r):
         K[k, k] -= eta
+    if not regular:
+        return False
     if inverse.size:
-        u[:] = inverse @ v
+        project_image(inverse, v, u)
     else:
-        u[:] = v
+        for j in range(d):
+            u[j] = v[j]
     square = G.dtype.type(0)
     for j in range(d):
         square += v[j] * u[j]
     step = G.dtype.type(2 * s * slope)
+    for k in range(r):
+        w[k] = step * z[k]
+    solve_one(L, w)
     size = G.dtype.type(0)
     for k in range(r):
-        w[k] *= step
         size += w[k] * w[k]
-    if not (regular and np.isfinite(size * square)):
+    if not np.isfinite(size * square):
         return False
     for k in range(r):
         for j in range(d):
@@ -111,22 +140,21 @@ def scaled_one(
 
 
 @compiled
-def scaled_step(D: Any, value: Any, zero: Any, s: Any, C: Any, inverse: Any, G: Any) -> Any:
+def scaled_step(D: Any, value: Any, zero: Any, s: Any, C: Any, inverse: Any, G: Any, K: Any, L: Any) -> Any:
     """One scaled step along a batch's mean D = M G (r, d), in place on G; False where it is not finite."""
-    kind = G.dtype.type
-    metric = gram(G, C)
-    eta = damping(value, zero, np.trace(metric), G.shape[0], np.finfo(G.dtype).eps)
+    eta = damping(value, zero, K)
+    for k in range(K.shape[0]):
+        K[k, k] += eta
+    if not (np.isfinite(squared_norm(D)) and eta > 0 and cholesky(K, L)):
+        return False
+    step = np.dot(D, inverse) if C.size else D
+    substitute(L, step)
+    if not np.isfinite(s * squared_norm(step)):
+        return False
+    length = G.dtype.type(2 * s)
     for k in range(G.shape[0]):
-        metric[k, k] += kind(eta)
-    if not (np.isfinite(squared_norm(D)) and np.isfinite(squared_norm(metric)) and eta > 0):
-        return False
-    if C.size:
-        D[:] = D @ inverse
-    D[:] = np.linalg.solve(metric, D)
-    D *= kind(2 * s)
-    if not np.isfinite(squared_norm(D)):
-        return False
-    G -= D
+        for j in range(G.shape[1]):
+            G[k, j] -= length * step[k, j]
     return True
 
 
@@ -164,7 +192,8 @@ def scaled_online(
         if stop - start == 1:
             row = order[start]
             read(X, first[row], second[row], v)
-            if (batch + 1) % MEND_EVERY == 0 or p > 1:
+            # A last batch of one sample follows larger ones, which do not keep K.
+            if p > 1 or (batch + 1) % MEND_EVERY == 0:
                 K[:] = gram(G, C)
             if not scaled_one(v, target[row], sense[row], weight[row], s, inverse, G, K, L, z, w, u):
                 skipped += 1
@@ -184,6 +213,8 @@ def scaled_online(
                 c = slope * z[k]
                 for j in range(d):
                     D[k, j] += c * v[j]
-        if value != 0 and not scaled_step(D, value, zero, s / (stop - start), C, inverse, G):
-            skipped += 1
+        if value != 0:
+            K[:] = gram(G, C)
+            if not scaled_step(D, value, zero, s / (stop - start), C, inverse, G, K, L):
+                skipped += 1
     return skipped
