@@ -138,7 +138,8 @@ def stored(file: Path, result: Result) -> None:
 def library() -> str:
     """Version and commit of gramian."""
     ask = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Asked where gramian was loaded from, which need not be this checkout.
+    found = subprocess.run(ask, cwd=Path(gramian.__file__).parent, capture_output=True, text=True, check=False)
     return f"{gramian.__version__}, commit {found.stdout.strip() or 'unknown'}"
 
 
