@@ -1,7 +1,7 @@
 """Nearest neighbours with learned distances: errors and times beside Euclid and scikit-learn's NCA.
 
-`python -m benchmarks.metric [uci] [isolet] [mnist] [news]`; all of them without arguments. Sets that are neither in
-scikit-learn nor in the folder GRAMIAN_DATA are left out, and said to be.
+`python -m benchmarks.metric [uci] [isolet] [mnist] [news]`; all of them without arguments. Sets that are not at
+hand (`gramian.datasets.at_hand`) are left out, and said to be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.data import load, split
 from benchmarks.timing import THREADS, heading
 from gramian import MetricLearner
 
-UCI = ("iris", "wine", "balance", "ionosphere", "soybean", "breast cancer", "digits", "optdigits")
+UCI = ("iris", "wine", "balance_scale", "ionosphere", "soybean", "breast_cancer", "digits", "optdigits")
 
 
 def error(train: Any, labels: np.ndarray, test: Any, truth: np.ndarray) -> float:
@@ -50,7 +50,7 @@ def uci(partitions: int = 10) -> None:
     for name in UCI:
         data = load(name)
         if data is None:
-            print(f"{name:16} left out: not in GRAMIAN_DATA")
+            print(f"{name:16} left out: not at hand")
             continue
         means = {method: np.mean(errors) for method, errors in partition_errors(*data, partitions).items()}
         ratios.append(means["triplets"] / means["NCA"])
@@ -79,7 +79,7 @@ def isolet() -> None:
     heading("Isolet, standard split, 5-NN test error and time of the fit")
     data = split("isolet")
     if data is None:
-        print("left out: isolet is not in GRAMIAN_DATA")
+        print("left out: isolet is not at hand")
         return
     A, B, labels, truth = data
     MetricLearner(2, random_state=0, n_rounds=1).fit(A[:500], labels[:500])  # kernels are compiled before timing
@@ -103,7 +103,7 @@ def mnist() -> None:
     heading("MNIST, 60000 x 784, rank 32, float32")
     data = split("mnist", np.float32)
     if data is None:
-        print("left out: mnist is not in GRAMIAN_DATA")
+        print("left out: mnist is not at hand")
         return
     A, B, labels, truth = data
     learner, seconds = timed(MetricLearner(32, random_state=0), A / 255, labels)
@@ -116,7 +116,7 @@ def news() -> None:
     heading("20 newsgroups, sparse tf-idf, rank 20")
     data = split("newsgroups20")
     if data is None:
-        print("left out: newsgroups20 is not in GRAMIAN_DATA")
+        print("left out: newsgroups20 is not at hand")
         return
     A, B, labels, truth = data
     tfidf = TfidfTransformer(sublinear_tf=True).fit(A)

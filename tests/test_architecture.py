@@ -15,7 +15,7 @@ LAYERS = [
     {"features", "measurements", "losses", "penalties", "geometries", "execution"},
     {"closeness"},
     {"objective"},
-    {"streams", "initialise", "sampling", "discriminant"},
+    {"streams", "initialise", "sampling", "discriminant", "datasets"},
     {"solvers"},
     {"progress"},
     {"estimators"},

@@ -1,0 +1,241 @@
+"""What a change of coordinates or of units does to the algorithms.
+
+Each algorithm runs on some data and on the same data changed, from starts that correspond; then the second path is
+changed back. If the algorithm does not see the change, the paths are one. The deviation is the largest of
+‖W' - W‖/‖W‖ over all iterations (or epochs), W' changed back: rounding, or a tenth and more.
+
+Algorithms are the paper's, with its Armijo rule from the first trial step 100/‖gradient‖ (its sign mended), and its
+online steps s/μ. Data have features of standard deviation 1 to 0.1, and y = xᵀWx (1 + ν), ν of variance 0.01.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
+from experiments.progress import Progress
+from gramian import Block, Problem, Term
+from gramian.features import Array
+from gramian.geometries import Flat, Geometry, Polar
+from gramian.measurements import Each
+from gramian.solvers import Armijo, GradientDescent, Online, Solver
+
+CAVEATS = (
+    "Whitening is no rotation, and (X, y) -> (μX, μy) changes only the unit of the cost. The scaling that matters is "
+    "(X, μy), whose solution is μW.",
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings: data (n, d), a W of rank r, seeds, and how long paths are compared."""
+
+    n: int = 400
+    d: int = 10
+    rank: int = 3
+    iterations: int = 20
+    epochs: int = 3
+    scale: float = 10.0
+    seeds: int = 5
+
+
+QUICK = Config(n=100, d=5, rank=2, iterations=4, epochs=1, seeds=1)
+PAPER = Config()
+
+#: Paths that deviate by less are taken to be one: rounding, grown over the iterations.
+ROUNDING = 1e-8
+WITHOUT_UNITS = "batch flat, steps without units"
+PAPERS = GradientDescent(Armijo(growth=None))
+ONLINE = Online(batch_size=1, step_size=0.1, delay=1.0)
+#: Name: geometry, whether of full rank, solver.
+ALGORITHMS: dict[str, tuple[Geometry, bool, Solver]] = {
+    "batch flat": (Flat(), False, PAPERS),
+    "batch flat, r = d": (Flat(), True, PAPERS),
+    "batch polar": (Polar(), False, PAPERS),
+    "batch polar, r = d": (Polar(), True, PAPERS),
+    "online flat": (Flat(), False, ONLINE),
+    "online flat, r = d": (Flat(), True, ONLINE),
+    "online polar": (Polar(), False, ONLINE),
+    "online polar, r = d": (Polar(), True, ONLINE),
+    WITHOUT_UNITS: (Flat(), False, GradientDescent(Armijo(initial=None))),
+}
+FLAT = [name for name in ALGORITHMS if "flat" in name and name != WITHOUT_UNITS]
+POLAR = [name for name in ALGORITHMS if "polar" in name]
+
+
+class Change(NamedTuple):
+    """X -> X A, y -> scale · y; the start changes by `start`, and W changes back by `back`."""
+
+    A: np.ndarray
+    scale: float
+    start: np.ndarray
+    back: np.ndarray
+
+
+def rotation(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
+    """Coordinates turned by a random orthogonal matrix."""
+    Q = np.linalg.qr(rng.standard_normal((X.shape[1], X.shape[1])))[0]
+    return Change(Q, 1.0, Q.T, Q)
+
+
+def whitening(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
+    """Coordinates in which the second moment is the identity."""
+    values, vectors = np.linalg.eigh(X.T @ X / len(X))
+    A, inverse = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
+    return Change(A, 1.0, inverse, A)
+
+
+def targets_scaled(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
+    """y in other units, X as it was: W is scaled too."""
+    eye = np.eye(X.shape[1])
+    return Change(eye, scale, scale**0.5 * eye, scale**-0.5 * eye)
+
+
+def both_scaled(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
+    """xxᵀ and y in other units: W is as it was."""
+    eye = np.eye(X.shape[1])
+    return Change(scale**0.5 * eye, scale, eye, eye)
+
+
+CHANGES: dict[str, Callable[[np.ndarray, float, np.random.Generator], Change]] = {
+    "rotation": rotation,
+    "whitening": whitening,
+    "(X, μy)": targets_scaled,
+    "(μX, μy)": both_scaled,
+}
+
+
+def run(config: Config, progress: Progress) -> Records:
+    """One row for each seed, algorithm and change: the deviation of the two paths."""
+    cases = product(range(config.seeds), ALGORITHMS, CHANGES)
+    return progress.rows(cases, lambda case: measure(config, *case))
+
+
+def measure(config: Config, seed: int, algorithm: str, change: str) -> dict[str, Any]:
+    """The deviation of one algorithm under one change."""
+    geometry, full, solver = ALGORITHMS[algorithm]
+    length = config.iterations if solver.stops else config.epochs
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((config.n, config.d)) * np.logspace(0, -1, config.d)
+    truth = rng.standard_normal((config.d, config.rank))
+    y = np.sum((X @ truth) ** 2, axis=1) * (1 + 0.1 * rng.standard_normal(config.n))
+    start = rng.standard_normal((config.d, config.d if full else config.rank))
+    done = CHANGES[change](X, config.scale, rng)
+    plain = path(X, y, start, geometry, solver, length)
+    changed = path(X @ done.A, done.scale * y, done.start @ start, geometry, solver, length)
+    deviation = max(distance(G, done.back @ H) for G, H in zip(plain, changed, strict=True))
+    return {"seed": seed, "algorithm": algorithm, "change": change, "deviation": deviation, "length": length}
+
+
+def path(
+    X: np.ndarray, y: np.ndarray, start: np.ndarray, geometry: Geometry, solver: Solver, length: int
+) -> list[np.ndarray]:
+    """The factors that an algorithm goes through."""
+    evaluation = Problem([Block(Array(X), [Term(Each(len(y)), y)])]).evaluate(geometry.point(start))
+    memory, factors = solver.start(evaluation), []
+    for _ in range(length):
+        evaluation, _, memory = solver.step(evaluation, memory)
+        factors.append(evaluation.point.G)
+    return factors
+
+
+def distance(G: np.ndarray, H: np.ndarray) -> float:
+    """‖HHᵀ - GGᵀ‖/‖GGᵀ‖."""
+    return float(np.linalg.norm(H @ H.T - G @ G.T) / np.linalg.norm(G @ G.T))
+
+
+def plot(records: Records) -> Any:
+    """Deviations, a panel for each change and a line for each algorithm."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    names = list(ALGORITHMS)[::-1]
+    for axes, change in zip(figure.subplots(1, len(CHANGES), sharey=True), CHANGES, strict=True):
+        axes.axvspan(1e-17, ROUNDING, color="0.93")
+        rows = [row for row in records if row["change"] == change]
+        heights = [names.index(row["algorithm"]) for row in rows]
+        colours = ["C0" if row["algorithm"] in POLAR else "C1" for row in rows]
+        axes.scatter([max(row["deviation"], 1e-16) for row in rows], heights, c=colours, s=16)
+        axes.set(title=change, xscale="log", xlim=(1e-17, 1e2), yticks=range(len(names)), yticklabels=names)
+        axes.set_xticks([1e-16, 1e-8, 1])
+    figure.supxlabel("deviation of the paths (grey: rounding)", fontsize=10)
+    return figure
+
+
+def extremes(records: Records, change: str, algorithms: list[str]) -> tuple[float, float]:
+    """The least and the largest deviation of some algorithms under a change."""
+    chosen = [row["deviation"] for row in records if row["change"] == change and row["algorithm"] in algorithms]
+    return min(chosen), max(chosen)
+
+
+def verdict(deviation: float, measured: str, why: str = "") -> Verdict:
+    """Whether paths are one, up to rounding."""
+    return holds(measured, why) if deviation < ROUNDING else fails(measured, "A path changes by more than rounding.")
+
+
+def rotations(records: Records) -> Verdict:
+    """All algorithms, under rotation."""
+    _, worst = extremes(records, "rotation", FLAT + POLAR)
+    return verdict(worst, f"deviation at most {worst:.0e} for all algorithms")
+
+
+def whitenings(records: Records) -> Verdict:
+    """Polar of full rank alone, under whitening."""
+    whole = [name for name in POLAR if "r = d" in name]
+    _, worst = extremes(records, "whitening", whole)
+    best, _ = extremes(records, "whitening", [name for name in FLAT + POLAR if name not in whole])
+    measured = f"polar with r = d: at most {worst:.0e}; all others: at least {best:.0e}"
+    if worst < ROUNDING < best:
+        return in_part(measured, "Whitening is not orthogonal: only the affine-invariant metric does not see it.")
+    return verdict(max(worst, best), measured)
+
+
+def scalings(records: Records) -> Verdict:
+    """Polar, when the targets are scaled."""
+    _, polar = extremes(records, "(X, μy)", POLAR)
+    flat, _ = extremes(records, "(X, μy)", FLAT)
+    _, free = extremes(records, "(X, μy)", [WITHOUT_UNITS])
+    measured = f"polar at most {polar:.0e}; flat at least {flat:.0e}, but {free:.0e} with steps that have no units"
+    why = "Measured as (X, μy) against μW. Flat falls short by the paper's steps alone, which are of a fixed length."
+    return verdict(polar, measured, why)
+
+
+def changes_of_units(records: Records) -> Verdict:
+    """Polar, when data and targets are scaled; flat for comparison."""
+    _, polar = extremes(records, "(μX, μy)", POLAR)
+    _, flat = extremes(records, "(μX, μy)", FLAT)
+    why = "Trivially: W stays as it is and the cost is multiplied by μ². It holds for flat as well."
+    return verdict(polar, f"polar at most {polar:.0e}; flat at most {flat:.0e}", why)
+
+
+CLAIMS = [
+    Claim(
+        "invariance-rotation",
+        "7.2",
+        "The algorithms are invariant with respect to rotations W -> OᵀWO.",
+        rotations,
+    ),
+    Claim(
+        "invariance-whitening",
+        "7.2",
+        "A rotation of the input, for instance a whitening of the vectors, will not affect the algorithms.",
+        whitenings,
+    ),
+    Claim(
+        "invariance-scaling",
+        "7.2",
+        "The polar algorithms are invariant with respect to scalings W -> μW, μ > 0.",
+        scalings,
+    ),
+    Claim(
+        "invariance-units",
+        "7.2",
+        "So a scaling of the data (X, y) -> (μX, μy), such as a change of units, will not affect the polar algorithms.",
+        changes_of_units,
+    ),
+]

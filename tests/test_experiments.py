@@ -1,0 +1,369 @@
+"""The harness of the experiments: what runs again and what does not, and a page that says what the records say."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments import __main__ as command
+from experiments import invariances
+from experiments.experiment import Claim, Experiment, Verdict, discovered, holds
+from experiments.page import judged, page, publish
+from experiments.progress import Progress, plain
+from experiments.runner import Place, current, finish, key_of
+
+TOY = '''"""A toy | of sorts.
+
+Counts its own measurements.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+from experiments.experiment import Claim, holds, fails
+HELPER
+@dataclass(frozen=True)
+class Config:
+    n: int
+    log: str = LOG
+QUICK, PAPER = Config(2), Config(4)
+CAVEATS = ("Not real.",)
+
+def run(config, progress):
+    return progress.rows(range(config.n), lambda case: measured(case, config))
+
+def measured(case, config):
+    if (Path(config.log) / "stop").exists() and case == 2:
+        raise RuntimeError("stopped")
+    with (Path(config.log) / "calls").open("a") as file:
+        file.write(f"{case} ")
+    return {"case": case, "square": case**2}
+
+class Figure:
+    def savefig(self, path, **settings):
+        Path(path).write_text("drawn")
+
+def plot(records):
+    return Figure()
+
+def check(records):
+    most = max(row["square"] for row in records)
+    return holds(f"at most {most}") if most < 10 else fails(f"up to {most}", "too many")
+
+CLAIMS = [Claim("small", "10.1", "Squares | are small.", check), Claim("any", "10.2", "Any.", lambda r: holds("yes"))]
+'''
+
+
+class Toys:
+    """A folder of experiments, where their results go, and which cases were measured."""
+
+    def __init__(self, folder):
+        self.folder = folder / "experiments"
+        self.folder.mkdir()
+        self.log = folder
+        self.place = Place(folder / "page", quick=False, partial=folder / "partial")
+
+    def write(self, name="toy", text=TOY, helper=""):
+        path = self.folder / f"{name}.py"
+        path.write_text(text.replace("LOG", repr(str(self.log))).replace("HELPER", helper))
+        return path
+
+    def finish(self, **settings):
+        return finish(self.all, self.place, **settings)
+
+    @property
+    def all(self):
+        return discovered(self.folder)
+
+    @property
+    def calls(self):
+        path = self.log / "calls"
+        found = path.read_text().split() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return "".join(found)
+
+
+@pytest.fixture
+def toys(tmp_path, monkeypatch):
+    # Files are rewritten faster than their times tell.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return Toys(tmp_path)
+
+
+def test_what_is_finished_is_not_run_again(toys, capsys):
+    toys.write()
+    assert toys.finish() == []
+    assert toys.calls == "0123"
+    assert toys.finish() == []
+    assert toys.calls == ""
+    assert "toy: finished before" in capsys.readouterr().out
+    assert toys.finish(force=True) == []
+    assert toys.calls == "0123"
+
+
+def test_records_are_stored_with_what_they_belong_to(toys):
+    toys.write()
+    toys.finish()
+    stored = json.loads((toys.place.folder / "records" / "toy.json").read_text())
+    assert stored["records"] == [{"case": k, "square": k**2} for k in range(4)]
+    assert stored["config"] == {"n": 4, "log": str(toys.log)}
+    assert "commit" in stored["gramian"]
+    result = current(toys.all[0], toys.place)
+    assert result.key == stored["key"] == key_of(toys.all[0], toys.all[0].paper)
+    assert not list(toys.place.partial.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "again"),
+    [
+        ("Config(4)", "Config(3)", "012"),
+        ("case**2", "case * case", "0123"),
+        ("    n: int", "    n: float", "0123"),
+        ("Not real.", "Not at all real.", ""),
+        ("Counts its own", "Counts all its", ""),
+        ("most < 10", "most < 100", ""),
+        ("drawn", "drawn anew", ""),
+        ("Config(2)", "Config(1)", ""),
+    ],
+    ids=["settings", "a function that run uses", "Config", "caveats", "docstring", "claims", "plot", "QUICK"],
+)
+def test_a_change_runs_again_what_depends_on_it(old, new, again, toys):
+    toys.write()
+    toys.finish()
+    assert toys.calls == "0123"
+    assert old in TOY
+    toys.write(text=TOY.replace(old, new))
+    toys.finish()
+    assert toys.calls == again
+
+
+HELPING = """def power(x):
+    return base(x)
+
+def base(x):
+    return x
+
+def other(x):
+    return -x
+"""
+
+
+def test_helpers_count_where_run_uses_them(toys):
+    # Only read, never imported: the package of that name is the real one.
+    helper = "power = abs\nif False:\n    from experiments.helping import power"
+    experiment = Experiment.of(toys.write(text=TOY.replace("case**2", "power(case)"), helper=helper))
+
+    def key(text):
+        (toys.folder / "helping.py").write_text(text)
+        return key_of(experiment, experiment.paper)
+
+    assert key(HELPING) != key(HELPING.replace("return base(x)", "return base(x) + 0"))
+    assert key(HELPING) != key(HELPING.replace("return x", "return x + 0"))
+    assert key(HELPING) == key(HELPING.replace("return -x", "return -x + 0"))
+
+
+def test_an_interrupted_run_goes_on(toys, capsys):
+    toys.write()
+    (toys.log / "stop").touch()
+    assert toys.finish() == ["toy"]
+    assert toys.calls == "01"
+    assert "RuntimeError: stopped" in capsys.readouterr().out
+    kept = next(toys.place.partial.iterdir())
+    kept.write_text(kept.read_text() + '["[1, 2]", [{"ca')
+    (toys.log / "stop").unlink()
+    assert toys.finish() == []
+    assert toys.calls == "23"
+    assert [row["case"] for row in current(toys.all[0], toys.place).records] == [0, 1, 2, 3]
+    assert not kept.exists()
+
+
+def test_calls_of_rows_are_kept_apart(tmp_path):
+    for _ in range(2):
+        progress = Progress("x", tmp_path / "kept", io.StringIO())
+        first = progress.rows([1, 2], lambda case: {"value": case})
+        second = progress.rows([1, 2], lambda case: [{"value": -case}, {"value": None}])
+        assert [row["value"] for row in first + second] == [1, 2, -1, None, -2, None]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_that_fails_does_not_stop_the_others(jobs, toys, capfd):
+    text = TOY.replace('"small"', '"{0}-small"').replace('"any"', '"{0}-any"')
+    lacking = 'raise FileNotFoundError("Put usps.npz somewhere.")'
+    toys.write("a", text.replace("{0}", "a").replace("if (Path(config.log)", f"{lacking}\n    if (Path(config.log)"))
+    toys.write("b", text.replace("{0}", "b"))
+    assert toys.finish(jobs=jobs) == ["a"]
+    assert toys.calls == "0123"
+    assert "a: left out. Put usps.npz somewhere." in capfd.readouterr().out
+    publish(toys.all, toys.place)
+    rows = json.loads((toys.place.folder / "claims.json").read_text())
+    assert {row["id"]: row["status"] for row in rows} == {
+        "a-small": "not run",
+        "a-any": "not run",
+        "b-small": "holds",
+        "b-any": "holds",
+    }
+
+
+def test_the_page_has_a_row_for_each_claim(toys):
+    toys.write()
+    toys.finish()
+    publish(toys.all, toys.place)
+    text = (toys.place.folder / "README.md").read_text()
+    rows = re.findall(r"^\| 10\.\d \|.*$", text, re.M)
+    assert rows[0] == r"| 10.1 | Squares \| are small. | at most 9 | **[holds](#toy)** |  |"
+    assert len(rows) == 2
+    assert "2 claims. Holds: 2, holds in part: 0, does not hold: 0." in text
+    assert "![A toy | of sorts](toy.png)" in text
+    assert (toys.place.folder / "toy.png").read_text() == "drawn"
+    assert "*Not real.*" in text
+    assert "[toy.py](../experiments/toy.py) with n=4" in text
+    assert "## What the labels mean" in text
+    assert "Quick settings" not in text
+
+
+def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):
+    toys.write()
+    toys.finish()
+    toys.write(text=TOY.replace("most < 10", "most < 9"))
+    publish(toys.all, toys.place)
+    claims = json.loads((toys.place.folder / "claims.json").read_text())
+    assert claims[0] == {
+        "id": "small",
+        "section": "10.1",
+        "words": "Squares | are small.",
+        "experiment": "toy",
+        "status": "does not hold",
+        "measured": "up to 9",
+        "why": "too many",
+    }
+    toys.write(text=TOY.replace("case**2", "case**3"))
+    publish(toys.all, toys.place)
+    text = (toys.place.folder / "README.md").read_text()
+    assert "not run since it was last changed" in text
+    assert "at most" not in text
+    assert "not run: 2." in text
+
+
+def test_quick_runs_have_their_own_settings_and_say_so(toys):
+    toys.write()
+    quick = Place(toys.log / "quick", quick=True, partial=toys.log / "partial")
+    finish(toys.all, quick)
+    assert toys.calls == "01"
+    publish(toys.all, quick)
+    assert "**Quick settings**" in (quick.folder / "README.md").read_text()
+    assert current(toys.all[0], toys.place) is None
+
+
+def test_spoilt_records_are_named(toys):
+    toys.write()
+    toys.finish()
+    toys.place.file(toys.all[0]).write_text('{"key": ')
+    with pytest.raises(ValueError, match=r"toy\.json cannot be read: .*\. Delete it and run again\."):
+        toys.finish()
+
+
+def test_what_an_experiment_lacks_is_said(toys):
+    toys.write(text=TOY.replace("def plot(", "def picture("))
+    with pytest.raises(ValueError, match=r"toy\.py lacks plot\. An experiment has a docstring, Config, QUICK"):
+        _ = toys.all
+    toys.write(text=TOY)
+    toys.write("twin", TOY)
+    with pytest.raises(ValueError, match="ids of their own; used twice: any, small"):
+        _ = toys.all
+
+
+def test_verdicts_are_of_three_kinds():
+    with pytest.raises(ValueError, match="status='maybe' is unknown"):
+        Verdict("maybe", "")
+
+
+def test_experiments_come_in_the_order_of_the_paper(toys):
+    for name, section in (("a", "10.2.1"), ("b", "7.2"), ("c", "10.1")):
+        text = TOY.replace('"10.1"', f'"{section}"').replace('"small"', f'"{name}1"').replace('"any"', f'"{name}2"')
+        toys.write(name, text)
+    (toys.folder / "helping.py").write_text("raise RuntimeError")
+    assert [experiment.name for experiment in toys.all] == ["b", "c", "a"]
+
+
+def test_rows_become_plain():
+    rows = [{"a": np.float32(0.5), "b": np.arange(2), "c": (np.nan, np.inf, True, None), 4: np.bool_(False)}]
+    assert plain(rows) == [{"a": 0.5, "b": [0, 1], "c": [None, None, True, None], "4": False}]
+    with pytest.raises(TypeError, match=r"\{1\} is a set\. Rows and cases are numbers"):
+        plain([{"a": {1}}])
+
+
+def test_progress_is_written():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    lines, terminal = io.StringIO(), Terminal()
+    for file in (lines, terminal):
+        Progress("work", file=file).rows([("a", k) for k in range(20)], lambda case: {"k": case[1]})
+    assert len(lines.getvalue().splitlines()) == 10
+    assert "work  [########################] 20/20  0 s left  a, 19" in lines.getvalue()
+    assert terminal.getvalue().count("\r") == 20
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_the_command_runs_what_is_named(toys, monkeypatch, capsys):
+    toys.write()
+    monkeypatch.setattr(command, "discovered", lambda: toys.all)
+    monkeypatch.setattr(Place, "usual", lambda quick: toys.place)
+    assert command.main(["--page"]) == 0
+    assert toys.calls == ""
+    assert command.main(["toy"]) == 0
+    assert toys.calls == "0123"
+    assert str(toys.place.folder) in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        command.main(["tyo"])
+    assert "tyo: unknown. There are toy." in capsys.readouterr().err
+
+
+def test_invariances_are_judged_by_their_records(tmp_path):
+    records = plain(invariances.run(invariances.QUICK, Progress("invariances", file=io.StringIO())))
+    assert len(records) == len(invariances.ALGORITHMS) * len(invariances.CHANGES)
+    statuses = [claim.check(records).status for claim in invariances.CLAIMS]
+    assert statuses == ["holds", "holds in part", "holds", "holds"]
+    spoilt = [{**row, "deviation": 1e-3} if row["algorithm"] == "batch polar" else row for row in records]
+    assert [claim.check(spoilt).status for claim in invariances.CLAIMS] == [
+        "does not hold",
+        "holds in part",
+        "does not hold",
+        "does not hold",
+    ]
+
+
+def test_invariances_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    records = [
+        {"seed": 0, "algorithm": name, "change": change, "deviation": 1e-12, "length": 3}
+        for name in invariances.ALGORITHMS
+        for change in invariances.CHANGES
+    ]
+    figure = invariances.plot(records)
+    assert [axes.get_title() for axes in figure.axes] == list(invariances.CHANGES)
+    figure.savefig(tmp_path / "figure.png")
+
+
+def test_the_page_of_the_paper_is_what_its_records_say():
+    place, experiments = Place.usual(quick=False), discovered()
+    results = {experiment.name: current(experiment, place) for experiment in experiments}
+    advice = "python -m experiments --page"
+    text = (place.folder / "README.md").read_text()
+    assert text == page(experiments, results, place), advice
+    assert json.loads((place.folder / "claims.json").read_text()) == judged(experiments, results), advice
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (place.folder / target).exists(), target
+
+
+def test_claims_of_the_paper_have_ids_sections_and_words():
+    for experiment in discovered():
+        assert Path(experiment.path).parent.name == "experiments"
+        for claim in experiment.claims:
+            assert isinstance(claim, Claim)
+            assert re.fullmatch(r"[a-z0-9-]+", claim.id)
+            assert re.fullmatch(r"\d+(\.\d+)*", claim.section)
+            assert claim.words.endswith(".")
+    assert holds("measured").why == ""
