@@ -122,6 +122,17 @@ def test_sparse_float32_and_the_same_again(kind, data):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(dense)).transform(X), dense.transform(X))
 
 
+def test_distances_of_a_given_kernel(rng):
+    X = 1e4 + np.vstack([rng.standard_normal((20, 3)), 1e-5 * rng.standard_normal((20, 3))])
+    pairs = rng.integers(40, size=(200, 2))
+    given = LogDetKL()._given(X)
+    # Near samples, whose distance is lost in the kernel's own rounding, and others.
+    np.testing.assert_allclose(given.distances(pairs), squared_distances(X, pairs), rtol=1e-5, atol=1e-18)
+    # Entries that negative eigenvalues are part of are not used.
+    spoiled = given._replace(kernel=2 * given.kernel, least=-0.01)
+    np.testing.assert_allclose(spoiled.distances(pairs), given.distances(pairs), rtol=1e-5, atol=1e-18)
+
+
 BAD = {
     "NaN": ({}, lambda X, y: (np.where(X > 1, np.nan, X), y), "NaN"),
     "one class": ({}, lambda X, y: (X, 0 * y + 3), "y has one class only, .*3.*; labels of two classes or more"),

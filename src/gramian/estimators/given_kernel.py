@@ -26,21 +26,32 @@ __all__ = ["Given", "GivenKernel", "KernelMap", "check_rank", "checked_pairing",
 PAIRS_PER_SAMPLE = 20
 # Shares of the largest entry and of the largest eigenvalue: with more than this a matrix is no kernel.
 LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
+# A distance so many times the error of the kernel's entries is a difference of them.
+FAR = 1e6
 
 
 class Given(NamedTuple):
-    """A kernel (n, n) of X less an origin, what centres it, and the centred one's eigenvalues, falling, and vectors."""
+    """A kernel (n, n) of X less an origin, what centres it, and the centred one's eigenvalues, falling, and vectors.
+
+    Those of rounding or below are left out; `least` is the smallest of all.
+    """
 
     kernel: Matrix
     origin: Vector | None
     centerer: KernelCenterer
     values: Vector
     vectors: Matrix
+    least: float
     rounding: float
 
     def distances(self, pairs: Matrix) -> Vector:
-        """The squared distances of pairs, (m,)."""
-        return Pairs(pairs).predict(self.vectors * np.sqrt(self.values))
+        """The squared distances of pairs, (m,): K_ii + K_jj - 2 K_ij, where these are not nearly the same."""
+        (i, j), diagonal = pairs.T, np.diag(self.kernel)
+        distances = diagonal[i] + diagonal[j] - 2 * self.kernel[i, j]
+        near = np.flatnonzero(distances <= FAR * max(self.rounding, -self.least))
+        if near.size:
+            distances[near] = Pairs(pairs[near]).predict(self.vectors * np.sqrt(self.values))
+        return distances
 
     def asked(self, y: Vector, n_pairs: int, alpha: float, rng: np.random.Generator) -> tuple[Matrix, Vector, Vector]:
         """Random pairs (m, 2), targets (m,) and senses (m,): at most 1-α times the distance in a class, 1+α between."""
@@ -202,8 +213,8 @@ def symmetric(K: Matrix) -> Matrix:
     return 0.5 * (K + K.T)
 
 
-def decomposed(K: Matrix, rounding: float) -> tuple[Vector, Matrix]:
-    """Eigenvalues of a centred kernel, falling, and their vectors, (n, k); those of rounding left out."""
+def decomposed(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
+    """Eigenvalues of a centred kernel, falling, and their vectors, (n, k), without those of rounding; and the least."""
     values, vectors = scipy.linalg.eigh(K)
     least, largest = float(values[0]), float(values[-1])
     if least < -max(rounding, LARGEST_NEGATIVE * largest):
@@ -218,7 +229,7 @@ def decomposed(K: Matrix, rounding: float) -> tuple[Vector, Matrix]:
             stacklevel=4,
         )
     kept = np.flatnonzero(values > rounding)[::-1]
-    return values[kept], vectors[:, kept]
+    return values[kept], vectors[:, kept], least
 
 
 def signed(vectors: Matrix) -> Matrix:
