@@ -119,13 +119,13 @@ class Metric:
         return float(z @ z) if squared else float(np.sqrt(z @ z))
 
 
-def checked_signs(y: Any, m: int) -> Vector:
-    """+1 and -1, both of them, (m,)."""
+def checked_signs(y: Any, m: int, both: bool = True) -> Vector:
+    """+1 and -1, both of them unless one will do, (m,)."""
     signs = np.asarray(y)
     if signs.shape != (m,):
         raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
     if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
         raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
-    if len(np.unique(signs)) < 2:
+    if both and len(np.unique(signs)) < 2:
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
     return signs

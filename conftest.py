@@ -1,0 +1,5 @@
+"""Examples that need an optional package are left out where it is missing."""
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("cvxpy") else ["src/gramian/baselines/unfolding.py"]

@@ -1,0 +1,37 @@
+"""The LogDet projections again, in plain NumPy and as Kulis, Sustik and Dhillon have them: M = B Bᵀ, B <- B L."""
+
+from typing import Any
+
+import numpy as np
+
+
+def cholesky_step(beta: Any, w: Any) -> Any:
+    """The lower triangular L of L Lᵀ = I + β w wᵀ, (r, r), in O(r²)."""
+    L = np.eye(len(w))
+    for i in range(len(w)):
+        t = 1 + beta * w[i] ** 2
+        L[i, i] = np.sqrt(t)
+        L[i + 1 :, i] = beta * w[i] * w[i + 1 :] / np.sqrt(t)
+        beta = beta / t
+    return L
+
+
+def logdet_sweep(
+    G: Any, first: Any, second: Any, inverse: Any, sense: Any, share: Any, order: Any, dual: Any, M: Any
+) -> Any:
+    """Projects on every pair once, in an order, in place on dual (m,) and on M (r, r). Returns Σ |change of dual|."""
+    B = np.linalg.cholesky(M)
+    gamma = np.inf if share == 1 else share / (1 - share)
+    total = 0.0
+    for e in order:
+        w = B.T @ (G[first[e]] - G[second[e]])
+        p = w @ w
+        # ρ, λ ≥ 0 and the slackened bound ξ of the paper: +1 for "at most" and "equal", -1 for "at least".
+        rho = -1 if sense[e] > 0 else 1
+        wanted = share * rho * (1 / p - (inverse[e] - dual[e] / gamma))
+        alpha = wanted if sense[e] == 0 else min(rho * dual[e], wanted)
+        B = B @ cholesky_step(rho * alpha / (1 - rho * alpha * p), w)
+        dual[e] -= rho * alpha
+        total += abs(alpha)
+    M[:] = B @ B.T
+    return total

@@ -1,0 +1,215 @@
+"""Kernels of fixed range space, nearest to a given one in the LogDet divergence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from gramian._kernels.logdet import logdet_sweep
+from gramian.checks import checked_number
+from gramian.estimators.checks import unchanged_on_failure
+from gramian.estimators.given_kernel import Given, KernelMap, check_rank, checked_pairing
+from gramian.measurements import Pairs
+from gramian.sampling import generator
+from gramian.types import Matrix, Vector
+
+__all__ = ["LogDetKL"]
+
+
+class LogDetKL(KernelMap):
+    """A kernel K = G Gᵀ nearest to a start K₀ = G₀ G₀ᵀ of rank r, given bounds on the squared distances of pairs.
+
+    Nearest in the LogDet divergence D, which is finite only where the range spaces are the same: G = G₀ B. Bounds b are
+    slackened to ξ at a price, and D(K, K₀) + γ D(diag ξ, diag b) is minimised by projecting on one pair after another
+    (Kulis, Sustik and Dhillon). With v = g₀_i - g₀_j, and a dual variable μ for each pair, not negative for "at most"
+    and not positive for "at least",
+
+        B Bᵀ = (I + Σ μ v vᵀ)⁻¹,    1/ξ = 1/b - μ/γ.
+
+    Parameters
+    ----------
+    rank : int or None
+        r, at most the rank of the centred K₀; None for that.
+    kernel, gamma, degree, coef0, center, alpha, n_pairs
+        As for `KernelLearner`; alpha is below 1, for the distances stay positive.
+    slack : float
+        γ, the price of leaving a bound; infinity for bounds that hold. Few sets of bounds can be held in a given range.
+    shuffle : bool
+        True visits the pairs in a new random order in each sweep, False in the order they come in, as published. Where
+        pairs are many, that takes many times more sweeps.
+    max_iter : int
+        The most sweeps over the pairs.
+    tol : float
+        Ends when ‖μ - μ_old‖₁ is at most tol (‖μ‖₂ + ‖μ_old‖₂) over a sweep.
+    random_state : int, RandomState, Generator or None
+
+    Attributes
+    ----------
+    embedding_ : array, shape (n, r)
+        G, one row a sample, of the symmetric B.
+    coefficients_ : array, shape (n, r)
+        K₀⁺ G of the centred kernel: the map of `transform`.
+    dual_ : array, shape (m,)
+        μ, for each pair.
+    n_iter_ : int
+        Sweeps made.
+    converged_ : bool
+    n_features_in_
+
+    Notes
+    -----
+    O(r²) a projection, O(m r²) a sweep over m pairs, after O(n³) for the start. Pairs that coincide in the start stay
+    so.
+
+    References
+    ----------
+    B. Kulis, M. A. Sustik and I. S. Dhillon, "Low-Rank Kernel Learning with Bregman Matrix Divergences", JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian.baselines import LogDetKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogDetKL(rank=2, random_state=0).fit(X, y)
+    >>> model.embedding_.shape, model.transform(X[:5]).shape, model.converged_
+    ((150, 2), (5, 2), True)
+    >>> near = LogDetKL(rank=2, slack=float("inf")).fit_pairs(X, [[0, 149]], 1.0, "at most")
+    >>> round(float(((near.embedding_[0] - near.embedding_[149]) ** 2).sum()), 6)
+    1.0
+    """
+
+    def __init__(
+        self,
+        rank: int | None = 2,
+        *,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        center: bool = True,
+        alpha: float = 0.25,
+        n_pairs: int | None = None,
+        slack: float = 1.0,
+        shuffle: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.center = center
+        self.alpha = alpha
+        self.n_pairs = n_pairs
+        self.slack = slack
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from labels: classes drawn together and apart, by α.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        y : array, shape (n,)
+            Labels of two classes or more.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            X, y = self._read_labels(X, y)
+            checked_number("alpha", self.alpha, least=0, below=1)
+            n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
+            self._check_settings(X.shape[0])
+            given, rng = self._given(X), generator(self.random_state)
+            self._learn(X, given, *given.asked(y, n_pairs, self.alpha, rng), rng)
+        self._warn()
+        return self
+
+    def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
+        """Learn from squared distances of pairs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        pairs : array of int, shape (m, 2)
+            Row numbers of two different samples.
+        target : array, shape (m,), or float
+            Squared distances b, positive.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them, optional
+            Whether a distance shall equal its target (when omitted), be at most or at least that.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            X, pairs, target, senses = self._read_pairs(X, pairs, target, sense)
+            self._check_settings(X.shape[0])
+            bad = np.flatnonzero((target == 0) & (senses <= 0))
+            if bad.size:
+                raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
+            self._learn(X, self._given(X), pairs, target, senses, generator(self.random_state))
+        self._warn()
+        return self
+
+    def _check_settings(self, n_samples: int) -> None:
+        if self.rank is not None:
+            check_rank(self.rank, n_samples)
+        if self.slack != np.inf:
+            checked_number("slack", self.slack, least=0, strict=True)
+        checked_number("max_iter", self.max_iter, least=1, integer=True)
+        checked_number("tol", self.tol, least=0)
+
+    def _learn(self, X: Any, given: Given, pairs: Matrix, target: Vector, sense: Vector, rng: Any) -> None:
+        """Projects, and sets all that a fit sets."""
+        start = self._leading(given, len(given.values) if self.rank is None else int(self.rank))
+        apart = Pairs(pairs).predict(start) > given.rounding
+        self.dual_ = np.zeros(len(pairs))
+        core, self.dual_[apart] = self._project(start, pairs[apart], target[apart], sense[apart], rng)
+        values, vectors = np.linalg.eigh(core)
+        embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        self._keep(X, given, embedding.astype(X.dtype), given.solve(embedding, 0.0))
+
+    def _project(
+        self, start: Matrix, pairs: Matrix, target: Vector, sense: Vector, rng: np.random.Generator
+    ) -> tuple[Matrix, Vector]:
+        """B Bᵀ (r, r) and μ (m,), by sweeps over the pairs."""
+        G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(pairs.T)
+        # An "at least 0" holds: with an infinite inverse it is never active.
+        inverse = np.divide(1.0, target, out=np.full(len(target), np.inf), where=target > 0)
+        share = 1 / (1 + 1 / self.slack)
+        sense = sense.astype(np.int8)
+        core, dual, order = np.eye(G.shape[1]), np.zeros(len(pairs)), np.arange(len(pairs))
+        size, self.converged_ = 0.0, False
+        for sweep in range(self.max_iter):
+            if self.shuffle:
+                rng.shuffle(order)
+            self._change = logdet_sweep(G, first, second, inverse, sense, share, order, dual, core)
+            before, size = size, float(np.linalg.norm(dual))
+            self.n_iter_, self.converged_ = sweep + 1, self._change <= self.tol * (before + size)
+            if self.converged_ or not np.isfinite(size):
+                break
+        if not np.isfinite(core).all():
+            raise ValueError("the kernel is no longer finite: the bounds contradict each other. Choose a lower slack.")
+        return core, dual
+
+    def _warn(self) -> None:
+        """A ConvergenceWarning where the sweeps ran out."""
+        if not self.converged_:
+            warnings.warn(
+                f"not converged after max_iter={self.max_iter} sweeps: in the last one the dual variables changed by "
+                f"{self._change:.2e}, of {np.abs(self.dual_).sum():.2e}. Raise max_iter or tol, or lower slack.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,181 @@
+"""Embeddings by the eigenvectors of a graph of samples, regressed on a kernel of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+from sklearn.utils.validation import validate_data
+
+from gramian.baselines.neighbours import kernel_distances, neighbour_edges
+from gramian.checks import checked_number
+from gramian.estimators.checks import unchanged_on_failure
+from gramian.estimators.distances import checked_signs
+from gramian.estimators.given_kernel import Given, KernelMap, check_rank, checked_pairing, signed
+from gramian.estimators.supervision import checked_pairs
+from gramian.sampling import generator, labelled_pairs
+from gramian.types import Matrix, Vector
+
+__all__ = ["KernelSpectralRegression"]
+
+# Eigenvalues of the graph, at most 1, that say nothing of who is near to whom.
+SMALLEST_EIGENVALUE = 1e-6
+
+
+class KernelSpectralRegression(KernelMap):
+    """An embedding G = K₀ A of rank r or less that follows a graph of samples: near ones, and pairs of one class.
+
+    The graph joins nearest samples under K₀; pairs of one class are joined too, those of different classes parted. With
+    its adjacency N and degrees D, the leading eigenvectors q of D^{-1/2} N D^{-1/2}, without D^{1/2} 1, are the
+    responses y = D^{-1/2} q of kernel ridge regressions: a = (K₀ + α I)⁻¹ y, scaled to aᵀ (K₀ + α I) a = 1. K₀ is
+    centred.
+
+    Parameters
+    ----------
+    rank : int
+        r, the most eigenvectors used: those of eigenvalues that are not positive are left out.
+    kernel, gamma, degree, coef0, n_pairs
+        As for `KernelLearner`.
+    n_neighbors : int
+        How many nearest samples each is joined to; 0 for a graph of the pairs alone.
+    ridge : float
+        α, in units of K₀, as published.
+    random_state : int, RandomState, Generator or None
+
+    Attributes
+    ----------
+    embedding_ : array, shape (n, r)
+        G, one row a sample.
+    coefficients_ : array, shape (n, r)
+        A, in the range of K₀: the map of `transform`.
+    eigenvalues_ : array, shape (r,)
+        Those of the graph, falling. 1 says that the graph falls apart, by its eigenvector.
+    n_features_in_
+
+    Notes
+    -----
+    O(n³), for the eigenvectors of the graph and of K₀. Samples that nothing is joined to have responses of 0.
+
+    References
+    ----------
+    D. Cai, X. He and J. Han, "Efficient Kernel Discriminant Analysis via Spectral Regression", ICDM 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian.baselines import KernelSpectralRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelSpectralRegression(rank=2, random_state=0).fit(X, y)
+    >>> model.embedding_.shape, model.transform(X[:5]).shape
+    ((150, 2), (5, 2))
+    """
+
+    def __init__(
+        self,
+        rank: int = 2,
+        *,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        n_pairs: int | None = None,
+        n_neighbors: int = 5,
+        ridge: float = 0.1,
+        random_state: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_pairs = n_pairs
+        self.n_neighbors = n_neighbors
+        self.ridge = ridge
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the labels of random pairs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        y : array, shape (n,)
+            Labels of two classes or more.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            X, y = self._read_labels(X, y)
+            n_pairs = checked_pairing(y, self.n_pairs)
+            self._check_settings(X.shape[0])
+            pairs, same = labelled_pairs(y, n_pairs, random_state=generator(self.random_state))
+            self._learn(X, self._given(X), pairs, same)
+        return self
+
+    def fit_pairs(self, X: Any, pairs: Any, y: Any) -> Self:
+        """Learn from pairs of the same or of different kind.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        pairs : array of int, shape (m, 2)
+            Row numbers of two different samples. Where a pair comes twice, different goes before same.
+        y : array of +1 (same) and -1 (different), shape (m,)
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            X = validate_data(self, X, **self._wanted(), ensure_min_samples=2)
+            pairs = checked_pairs(pairs, X.shape[0])
+            same = checked_signs(y, len(pairs), both=False) > 0
+            self._check_settings(X.shape[0])
+            self._learn(X, self._given(X), pairs, same)
+        return self
+
+    def _check_settings(self, n_samples: int) -> None:
+        check_rank(self.rank, n_samples)
+        checked_number("n_neighbors", self.n_neighbors, least=0, integer=True)
+        checked_number("ridge", self.ridge, least=0, strict=True)
+
+    def _learn(self, X: Any, given: Given, pairs: Matrix, same: Vector) -> None:
+        """Sets all that a fit sets."""
+        graph = constrained_graph(given.kernel, self.n_neighbors, pairs, same)
+        self.eigenvalues_, responses = graph_responses(graph, self.rank)
+        coefficients = given.solve(responses, self.ridge)
+        inside = given.vectors.T @ responses
+        # aᵀ (K₀ + α I) a = yᵀ a, with what a has across the range of K₀, where it is y/α.
+        across = np.maximum(np.sum(responses**2, axis=0) - np.sum(inside**2, axis=0), 0) / self.ridge
+        coefficients /= np.sqrt(np.sum(responses * coefficients, axis=0) + across)
+        embedding = (given.vectors * given.values) @ (given.vectors.T @ coefficients)
+        self._keep(X, given, embedding.astype(X.dtype), coefficients)
+
+
+def constrained_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Matrix:
+    """The adjacency (n, n), of 0 and 1: nearest samples and pairs that are the same, not those that are different."""
+    N = np.zeros(K.shape)
+    near = neighbour_edges(kernel_distances(K), n_neighbors)
+    for edges, joined in ((near, 1), (pairs[same], 1), (pairs[~same], 0)):
+        i, j = edges.T
+        N[i, j] = N[j, i] = joined
+    return N
+
+
+def graph_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
+    """Leading eigenvalues (k,), falling, of D^{-1/2} N D^{-1/2} without D^{1/2} 1, and D^{-1/2} q for each, (n, k)."""
+    degrees = N.sum(axis=1)
+    if not degrees.any():
+        raise ValueError("no samples are joined. Give pairs that are the same, or n_neighbors of at least 1.")
+    inverse = np.divide(1.0, np.sqrt(degrees), out=np.zeros(len(N)), where=degrees > 0)
+    trivial = np.sqrt(degrees / degrees.sum())
+    S = inverse[:, None] * N * inverse - np.outer(trivial, trivial)
+    values, vectors = scipy.linalg.eigh(S, subset_by_index=[len(N) - rank, len(N) - 1])
+    kept = np.flatnonzero(values > SMALLEST_EIGENVALUE)[::-1]
+    if not kept.size:
+        raise ValueError("the graph has no positive eigenvalues: too many are joined. Lower n_neighbors.")
+    return values[kept], inverse[:, None] * signed(vectors[:, kept])
