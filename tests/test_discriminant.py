@@ -58,10 +58,15 @@ def test_principal_directions(largest, data, monkeypatch):
     assert angles(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
 
 
-def test_span_of_few_samples(rng):
-    X = rng.standard_normal((6, 20))
-    X -= X.mean(axis=0)
-    basis = span(Array(X))
+def test_span_of_few_samples(rng, dtype):
+    X = rng.standard_normal((6, 20)) * np.logspace(0, -4, 20)
+    X = (X - X.mean(axis=0)).astype(dtype)
+    inside = span(Array(X))
+    basis = inside.lift(np.eye(5))
     assert basis.shape == (20, 5)
-    np.testing.assert_allclose(X @ basis @ basis.T, X, atol=1e-12)
+    assert basis.dtype == inside.features.dtype == dtype
+    tol = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(X @ basis @ basis.T, X, atol=tol)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=50 * tol)
+    np.testing.assert_allclose(inside.features.X, X @ basis, atol=tol)
     assert span(Array(rng.standard_normal((20, 6)))) is None

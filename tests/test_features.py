@@ -29,6 +29,8 @@ def test_products_agree_with_the_matrix(kind, rng, dtype):
     np.testing.assert_allclose(features.take(rows).image(B), (X @ B)[rows], **tol)
     np.testing.assert_allclose(features.take(rows).pull(B[:3]), X[rows].T @ B[:3], **tol)
     np.testing.assert_allclose(features.restrict(basis).image(basis[:2]), X @ basis @ basis[:2], **tol)
+    np.testing.assert_array_equal(features.take(rows).dense(), X[rows])
+    np.testing.assert_array_equal(features.dense(), X)
     assert features.image(B).dtype == features.pull(B).dtype == dtype
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
 from gramian.features import Array, Features
+from gramian.objective.terms import sum_of
 from gramian.types import Matrix, Vector
 
 __all__ = ["discriminants", "principal_directions", "span"]
@@ -62,8 +65,8 @@ def covariances(features: Features, labels: Vector) -> tuple[Matrix, Matrix]:
     within = np.zeros((d, d))
     # About the class means, some rows at a time: a difference of large moments would lose its digits.
     for start in range(0, n, ROWS):
-        rows = np.arange(start, min(start + ROWS, n))
-        away = features.take(rows).image(np.eye(d)) - means[codes[rows]]
+        rows = slice(start, min(start + ROWS, n))
+        away = features.take(rows).dense() - means[codes[rows]]
         within += away.T @ away / n
     return within, between
 
@@ -76,11 +79,31 @@ def filled(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> M
     return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))
 
 
-def span(features: Features) -> Matrix | None:
-    """An orthonormal basis (d, k) of the span of the samples, where they are fewer than the features; else None."""
+class Span(NamedTuple):
+    """Samples fewer than their features, in orthonormal coordinates of their span.
+
+    With X Xᵀ = V σ² Vᵀ the basis is Xᵀ V/σ, and the samples in it are V σ: neither needs a decomposition of X.
+    """
+
+    features: Array
+    whole: Array
+    weights: Matrix
+
+    def lift(self, G: Matrix) -> Matrix:
+        """A factor (d, r) from that in the coordinates of the span, (k, r)."""
+        return np.ascontiguousarray(self.whole.pull((self.weights @ G).astype(self.whole.dtype)))
+
+
+def span(features: Features) -> Span | None:
+    """The span of the samples, where they are fewer than the features; else None."""
     n, d = features.shape
     if n >= d or not isinstance(features, Array):
         return None
-    _, sigma, right = scipy.linalg.svd(features.X, full_matrices=False)
-    k = max(int(np.sum(sigma > max(n, d) * np.finfo(features.dtype).eps * sigma[0])), 1)
-    return np.ascontiguousarray(right[:k].T)
+    # In float64, some columns at a time: squares have half the digits.
+    parts = (features.X[:, start : start + ROWS].astype(np.float64, copy=False) for start in range(0, d, ROWS))
+    values, vectors = np.linalg.eigh(sum_of([part @ part.T for part in parts]))
+    rounding = max(n * float(np.finfo(np.float64).eps), float(np.finfo(features.dtype).eps) ** 2 * d)
+    k = max(int(np.sum(values > rounding * values[-1])), 1)
+    root = np.sqrt(np.maximum(values[-k:], np.finfo(np.float64).tiny))
+    inside = np.ascontiguousarray((vectors[:, -k:] * root).astype(features.dtype))
+    return Span(Array(inside), features, vectors[:, -k:] / root)

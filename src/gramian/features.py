@@ -20,7 +20,7 @@ __all__ = ["Array", "Features", "Identity", "Sparse", "as_features"]
 
 
 class Features(Protocol):
-    """What an objective asks of a data matrix: two products, and two ways to make it smaller."""
+    """What an objective asks of a data matrix: two products, two ways to make it smaller, and itself."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -41,6 +41,9 @@ class Features(Protocol):
 
     def restrict(self, basis: Matrix) -> Features:
         """The features in the coordinates of a basis (d, k): X basis, shape (N, k)."""
+
+    def dense(self) -> Matrix:
+        """X as an array (N, d); for few rows of it, where it is sparse."""
 
 
 class Array:
@@ -83,6 +86,10 @@ class Array:
         """X basis."""
         return Array(self.X @ basis)
 
+    def dense(self) -> Matrix:
+        """X itself, not a copy."""
+        return self.X
+
 
 class Sparse:
     """Features held as a SciPy CSR matrix (N, d), never made dense.
@@ -124,6 +131,10 @@ class Sparse:
         """X basis, dense."""
         return Array(self.X @ basis)
 
+    def dense(self) -> Matrix:
+        """X, made dense."""
+        return self.X.toarray()
+
 
 class Identity:
     """Features X = I: the samples are the nodes themselves (kernels, embeddings, dense measurements).
@@ -157,6 +168,10 @@ class Identity:
     def restrict(self, basis: Matrix) -> Array:
         """The basis itself."""
         return Array(basis)
+
+    def dense(self) -> Matrix:
+        """I."""
+        return np.eye(self.shape[0], dtype=self.dtype)
 
 
 def as_features(X: Any) -> Array | Sparse:

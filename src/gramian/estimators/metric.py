@@ -241,10 +241,10 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
             self._unit = units_of(X, np.ones(1)).data
             features = centred(X if self._unit == 1 else X * X.dtype.type(self._unit))
             # Fewer samples than features: nothing outside their span is ever seen.
-            basis = span(features) if isinstance(self.init, str) and not whole else None
-            result = supervised(features if basis is None else features.restrict(basis), self._generator())
-            inside = result.point.G if basis is None else basis @ result.point.G
-            self.factor_ = finite(inside * inside.dtype.type(self._unit))
+            inside = span(features) if isinstance(self.init, str) and not whole else None
+            result = supervised(features if inside is None else inside.features, self._generator())
+            factor = result.point.G if inside is None else inside.lift(result.point.G)
+            self.factor_ = finite(factor * factor.dtype.type(self._unit))
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
         self._warn(result)
