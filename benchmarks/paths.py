@@ -6,6 +6,7 @@ from one call to the next, so that none of them pays for a product twice.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ from gramian.solvers.loop import Step
 
 Path = list[tuple[float, np.ndarray]]
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
+Curves = dict[str, list[tuple[np.ndarray, np.ndarray]]]
+
+
+class Arrived(Exception):  # noqa: N818
+    """Raised where a peer has nothing left to show."""
 
 
 @dataclass
@@ -32,6 +38,8 @@ class Quadratic:
 
     X: np.ndarray
     y: np.ndarray
+    enough: float | None = None
+    seconds: float = np.inf
     path: Path = field(default_factory=list)
     begin: float = field(default_factory=perf_counter)
     last: np.ndarray | None = None
@@ -52,7 +60,10 @@ class Quadratic:
         """The gradient (d, r); notes the time."""
         Z = self.image(G)
         gradient = self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
-        self.path.append((perf_counter() - self.begin, G.copy()))
+        elapsed = perf_counter() - self.begin
+        self.path.append((elapsed, G.copy()))
+        if elapsed > self.seconds or (self.enough is not None and self.cost(G) <= self.enough):
+            raise Arrived
         return gradient
 
     def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -62,47 +73,43 @@ class Quadratic:
         return self.X.T @ (self.residual[:, None] * T + speed[:, None] * Z) * (2 / len(self.y))
 
 
-def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **options: Any) -> Path:
+def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
     """SciPy's L-BFGS on vec(G)."""
-    problem = Quadratic(X, y)
+    problem = Quadratic(X, y, **limits)
 
     def both(v: np.ndarray) -> tuple[float, np.ndarray]:
         G = v.reshape(start.shape)
         return problem.cost(G), problem.gradient(G).ravel()
 
-    options = {"maxiter": 3000, "maxfun": 10000, "ftol": 0, "gtol": 0} | options
-    scipy.optimize.minimize(both, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    options = {"maxiter": 10000, "maxfun": 20000, "ftol": 0, "gtol": 0}
+    with contextlib.suppress(Arrived):
+        scipy.optimize.minimize(both, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return problem.path
 
 
-def pymanopt(optimizer: str, quotient: bool = True, seconds: float = 60.0) -> Method:
+def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
     """Pymanopt's optimizer of this name, on its fixed-rank quotient or on plain factors."""
+    import pymanopt
+    import pymanopt.manifolds
+    import pymanopt.optimizers
 
-    def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
-        import pymanopt
-        import pymanopt.manifolds
-        import pymanopt.optimizers
-
-        shape = start.shape
-        manifold = pymanopt.manifolds.PSDFixedRank(*shape) if quotient else pymanopt.manifolds.Euclidean(*shape)
-        problem = Quadratic(X, y)
-        wrap = pymanopt.function.numpy(manifold)
-        task = pymanopt.Problem(
-            manifold,
-            wrap(problem.cost),
-            euclidean_gradient=wrap(problem.gradient),
-            euclidean_hessian=wrap(problem.hessian),
-        )
-        chosen = getattr(pymanopt.optimizers, optimizer)(
-            max_time=seconds, max_iterations=3000, min_gradient_norm=0, min_step_size=0, verbosity=0
-        )
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            # Its searches divide by zero where they arrive at the limit of precision.
-            warnings.simplefilter("ignore")
-            chosen.run(task, initial_point=start)
-        return problem.path
-
-    return run
+    shape = start.shape
+    manifold = pymanopt.manifolds.PSDFixedRank(*shape) if quotient else pymanopt.manifolds.Euclidean(*shape)
+    problem = Quadratic(X, y, **limits)
+    wrap = pymanopt.function.numpy(manifold)
+    task = pymanopt.Problem(
+        manifold,
+        wrap(problem.cost),
+        euclidean_gradient=wrap(problem.gradient),
+        euclidean_hessian=wrap(problem.hessian),
+    )
+    settings = {"max_time": problem.seconds, "max_iterations": 10**6, "min_gradient_norm": 0, "min_step_size": 0}
+    chosen = getattr(pymanopt.optimizers, optimizer)(**settings, verbosity=0)
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.suppress(Arrived):
+        # Its searches divide by zero where they arrive at the limit of precision.
+        warnings.simplefilter("ignore")
+        chosen.run(task, initial_point=start)
+    return problem.path
 
 
 @dataclass(frozen=True)
@@ -152,9 +159,9 @@ def arrivals(
     data: tuple[np.ndarray, np.ndarray, np.ndarray],
     error: Callable[[np.ndarray], float],
     repeats: int = 3,
-) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+) -> Curves:
     """Seconds and errors along the path of each method, for repeats in which they take turns."""
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in methods}
+    found: Curves = {name: [] for name in methods}
     with threadpool_limits(THREADS):
         for _ in range(repeats):
             for name, method in methods.items():
