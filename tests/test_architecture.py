@@ -19,6 +19,7 @@ LAYERS = [
     {"solvers"},
     {"progress"},
     {"estimators"},
+    {"baselines"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

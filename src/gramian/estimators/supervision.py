@@ -126,7 +126,7 @@ def signed_pairs(
 
 
 def asked(
-    pairs: Matrix, target: Any, sense: Any, y: Any, squared: Vector | None
+    pairs: Matrix, target: Any, sense: Any, y: Any, squared: Any
 ) -> tuple[Vector, Vector, tuple[float, float] | None]:
     """Squared distances (m,) and senses (m,) asked of pairs, and the bounds l and u where signs y ask for them.
 
