@@ -2,5 +2,6 @@
 
 from gramian.baselines.itml import ITML
 from gramian.baselines.lego import LEGO
+from gramian.baselines.pola import POLA
 
-__all__ = ["ITML", "LEGO"]
+__all__ = ["ITML", "LEGO", "POLA"]
