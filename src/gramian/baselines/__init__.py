@@ -2,6 +2,7 @@
 
 from gramian.baselines.itml import ITML
 from gramian.baselines.lego import LEGO
+from gramian.baselines.lmnn import LMNN
 from gramian.baselines.pola import POLA
 
-__all__ = ["ITML", "LEGO", "POLA"]
+__all__ = ["ITML", "LEGO", "LMNN", "POLA"]
