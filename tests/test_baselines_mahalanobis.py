@@ -378,6 +378,8 @@ def test_lego_keeps_the_bounds_of_a_stream(iris):
     model.partial_fit_pairs(10 * X, pairs, y=signs)
     assert model.bounds_ == bounds
     assert np.array_equal(model.components_, again.components_)
+    with pytest.raises(ValueError, match="y stands in place of target"):
+        model.partial_fit_pairs(X, pairs, 1.0, y=signs)
 
 
 # POLA

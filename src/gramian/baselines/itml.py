@@ -22,7 +22,8 @@ class ITML(BoundedLearner):
     Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and slacked bounds ξ, with zᵀAz <= ξ_i for pairs that should be near
     and >= ξ_i for others; D(A, B) = tr(A B⁻¹) - log det(A B⁻¹) - d. A is projected onto one constraint after the other,
     cycle by cycle, which keeps it positive definite: A⁻¹ = A₀⁻¹ + Σ ρ_i λ_i z_i z_iᵀ, with duals λ and ρ = +1 for at
-    most, -1 for at least. A projection costs O(d²), a cycle O(m d²) for m pairs.
+    most, -1 for at least; pairs that should be equal have ρ = +1 and λ of either sign. A projection costs O(d²), a
+    cycle O(m d²) for m pairs.
 
     Parameters
     ----------

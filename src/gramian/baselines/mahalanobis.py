@@ -186,7 +186,7 @@ class BoundedLearner(PairLearner):
         apart = squared > 0
         if not apart.any():
             raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
-        if y is not None and hasattr(self, "bounds_"):
+        if y is not None and target is None and sense is None and hasattr(self, "bounds_"):
             signs = checked_signs(y, len(pairs))
             target, sense, y = np.where(signs > 0, *self.bounds_), -signs, None
         target, sense, bounds = asked(pairs, target, sense, y, squared[apart])
