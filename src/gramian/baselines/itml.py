@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from gramian._kernels.logdet import itml_cycle
+from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines.mahalanobis import BoundedLearner, Constraints
 from gramian.checks import checked_number
 from gramian.types import Matrix, Vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from gramian._kernels.logdet import lego_pass
+from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines.mahalanobis import BoundedLearner, Constraints, PairStream
 from gramian.checks import checked_number
 from gramian.types import Matrix
