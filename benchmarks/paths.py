@@ -28,7 +28,7 @@ Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
 Curves = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 
 
-class Arrived(Exception):  # noqa: N818
+class Arrived(Exception):
     """Raised where a peer has nothing left to show."""
 
 

@@ -12,20 +12,20 @@ from gramian.discriminant import discriminants, principal_directions, span
 from gramian.estimators.base import HALTED, PSDEstimator, finite
 from gramian.estimators.checks import checked_factor, checked_weight, unchanged_on_failure
 from gramian.estimators.constraint_stream import ROUND, ConstraintStream
-from gramian.estimators.distances import LearnedDistance, checked_signs
+from gramian.estimators.distances import LearnedDistance
 from gramian.estimators.supervision import (
     Regularisation,
+    asked,
     centred,
     check_components,
-    check_contradictions,
     check_settings,
     checked_labels,
     checked_pairs,
-    checked_target,
     checked_triplets,
     given_pairs,
     joined,
     pair_problem,
+    signed_pairs,
     spread,
     triplet_problem,
 )
@@ -33,7 +33,7 @@ from gramian.estimators.units import units_of
 from gramian.features import Features
 from gramian.geometries import Geometry
 from gramian.measurements import Pairs
-from gramian.sampling import labelled_pairs, nearest_triplets
+from gramian.sampling import nearest_triplets
 from gramian.solvers import Online, Result, Solver
 from gramian.types import Matrix, Vector
 
@@ -255,12 +255,8 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         labels = checked_labels(labels, features.shape[0])
         start = self._start(features, labels, rng)
         if self.constraints == "pairs":
-            c = len(np.unique(labels))
-            m = 40 * c * (c - 1) if self.n_constraints is None else self.n_constraints
-            pairs, same = labelled_pairs(labels, m, balanced=self.balanced, random_state=rng)
-            if same.all() or not same.any():
-                pairs, same = labelled_pairs(labels, m, balanced=True, random_state=rng)
-            return self._from_pairs(features, pairs, (None, None, np.where(same, 1, -1), None), rng, start)
+            pairs, signs = signed_pairs(labels, self.n_constraints, self.balanced, rng)
+            return self._from_pairs(features, pairs, (None, None, signs, None), rng, start)
         solver, geometry = self._solver(rng), self._geometry()
         r, c = start.shape[1], len(np.unique(labels))
         prices = self._prices(PRICE * (1 + 3 * r * c / len(labels)), solver, self.shrinkage)
@@ -314,17 +310,11 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         """Index pairs, squared distances, senses and weights, checked; y gives bounds_ their values."""
         target, sense, y, sample_weight = given
         index = checked_pairs(pairs, features.shape[0])
-        m = len(index)
-        if y is not None:
-            if target is not None or sense is not None:
-                raise ValueError("y stands in place of target and sense. Give one or the other.")
-            y = checked_signs(y, m)
-            predicted = Pairs(index).predict(features.image(start))
-            self.bounds_ = tuple(float(b) for b in np.percentile(predicted, [5, 95]))
-            target, sense = np.where(y > 0, *self.bounds_), -y
-        target, senses = checked_target(target, sense, m)
-        check_contradictions(index, target, senses)
-        return index, target, senses, checked_weight(sample_weight, m, np.dtype(np.float64))
+        squared = None if y is None else Pairs(index).predict(features.image(start))
+        target, senses, bounds = asked(index, target, sense, y, squared)
+        if bounds is not None:
+            self.bounds_ = bounds
+        return index, target, senses, checked_weight(sample_weight, len(index), np.dtype(np.float64))
 
     def _from_triplets(self, features: Features, triplets: Any, rng: np.random.Generator) -> Result:
         """Triplets as they are given."""

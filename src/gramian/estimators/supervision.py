@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from gramian.checks import checked_number
 from gramian.estimators.checks import as_numbers, check_scale, checked_sense
+from gramian.estimators.distances import checked_signs
 from gramian.features import Features, Identity, as_features
 from gramian.geometries import Geometry
 from gramian.losses import Linear
@@ -19,10 +20,12 @@ from gramian.measurements import Each, Pairs, Triplets
 from gramian.measurements.measurement import checked_indices
 from gramian.objective import Block, Problem, Term
 from gramian.penalties import Toward
+from gramian.sampling import labelled_pairs
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "Regularisation",
+    "asked",
     "centred",
     "check_components",
     "check_contradictions",
@@ -35,6 +38,7 @@ __all__ = [
     "given_pairs",
     "joined",
     "pair_problem",
+    "signed_pairs",
     "spread",
     "triplet_problem",
 ]
@@ -107,6 +111,38 @@ def given_pairs(X: Any, pairs: Any) -> tuple[Any, Any]:
     points = checked_points(X)
     m, _, d = points.shape
     return points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2)
+
+
+def signed_pairs(
+    labels: Vector, n_pairs: int | None, balanced: bool, rng: np.random.Generator
+) -> tuple[Matrix, Vector]:
+    """Random pairs (m, 2), and +1 where they share a label, -1 where not; m = 40 c (c - 1) for c labels by default."""
+    c = len(np.unique(labels))
+    m = 40 * c * (c - 1) if n_pairs is None else n_pairs
+    pairs, same = labelled_pairs(labels, m, balanced=balanced, random_state=rng)
+    if same.all() or not same.any():
+        pairs, same = labelled_pairs(labels, m, balanced=True, random_state=rng)
+    return pairs, np.where(same, 1, -1)
+
+
+def asked(
+    pairs: Matrix, target: Any, sense: Any, y: Any, squared: Any
+) -> tuple[Vector, Vector, tuple[float, float] | None]:
+    """Squared distances (m,) and senses (m,) asked of pairs, and the bounds l and u where signs y ask for them.
+
+    By y, near pairs are to be at most l apart and far ones at least u: the 5th and 95th percentile of `squared`.
+    """
+    bounds = None
+    if y is not None:
+        if target is not None or sense is not None:
+            raise ValueError("y stands in place of target and sense. Give one or the other.")
+        y = checked_signs(y, len(pairs))
+        low, high = np.percentile(squared, [5, 95])
+        bounds = float(low), float(high)
+        target, sense = np.where(y > 0, *bounds), -y
+    values, senses = checked_target(target, sense, len(pairs))
+    check_contradictions(pairs, values, senses)
+    return values, senses, bounds
 
 
 def checked_pairs(pairs: Any, n_samples: int) -> Matrix:

@@ -1,0 +1,132 @@
+"""POLA: a metric and a threshold learned online, by projections."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+
+from gramian.baselines.mahalanobis import PairLearner, PairStream, root_of
+from gramian.checks import checked_number
+from gramian.estimators.distances import checked_signs
+from gramian.types import Matrix, Vector
+
+__all__ = ["POLA", "onto_cone", "onto_pair"]
+
+
+class POLA(PairStream, PairLearner):
+    """A distance, and a threshold b on its square, that should leave a margin of 1 between near and far pairs.
+
+    Each pair with sign y asks for y (b - zᵀAz) >= 1. Where that does not hold, (A, b) moves to the nearest point where
+    it does, and then to the nearest one with A positive semidefinite and b >= 1. Both projections have a closed form:
+    there is no step size, though the paper by Meyer et al. speaks of tuning one. From A = 0, b = 1, so that A has the
+    rank of the data seen. A step costs O(d²), and O(d³) for the smallest eigenvalue after a near pair.
+
+    Parameters
+    ----------
+    n_constraints : int or None
+        Pairs drawn from labels, as they fall; 40 c (c - 1) for c classes by default.
+    n_epochs : int
+        How often `fit` and `fit_pairs` go through the pairs.
+    random_state : int, RandomState or None
+        For drawing pairs, and their order.
+
+    Attributes
+    ----------
+    components_ : array, shape (d, d)
+        The symmetric root of A; `transform(X) = X @ components_.T`.
+    bias_ : float
+        b.
+    threshold_ : float
+        After `fit_pairs`, √b; or by `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
+    n_updates_ : int
+        Pairs of the last call that moved A.
+    n_features_in_
+
+    References
+    ----------
+    Shalev-Shwartz, Singer, Ng: Online and batch learning of pseudo-metrics. ICML 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian.baselines import POLA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = POLA(random_state=0).fit(X, y)
+    >>> model.set_threshold(model.bias_**0.5).predict([[0, 1], [0, 100]], X)
+    array([ 1, -1])
+    """
+
+    bias_: float
+    n_updates_: int
+
+    def __init__(self, *, n_constraints: int | None = None, n_epochs: int = 1, random_state: Any = None) -> None:
+        self.n_constraints = n_constraints
+        self.n_epochs = n_epochs
+        self.random_state = random_state
+
+    def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+        """Learn from pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        pairs : array of int, shape (m, 2)
+            Rows of X.
+        y : array of +1 and -1, shape (m,)
+            +1 for pairs that should be near, -1 for pairs that should be far.
+
+        Returns
+        -------
+        self
+        """
+        return self._from_pairs(X, pairs, (None, None, y), goes_on=False)
+
+    def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
+        return self._from_pairs(X, pairs, (None, None, y), goes_on=hasattr(self, "components_"))
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+
+    def _calibrated(self, pairs: Any, y: Any, X: Any) -> Self:
+        """With the threshold that was learned along with the metric."""
+        return self.set_threshold(self.bias_**0.5)
+
+    def _update(self, X: Matrix, pairs: Matrix, given: tuple[Any, Any, Any], goes_on: bool) -> None:
+        if given[2] is None:
+            raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
+        signs = checked_signs(given[2], len(pairs))
+        A = self.get_mahalanobis_matrix() if goes_on else np.zeros((X.shape[1], X.shape[1]))
+        b, self.n_updates_ = self.bias_ if goes_on else 1.0, 0
+        for _ in range(self.n_epochs):
+            for (i, j), sign in zip(pairs, signs, strict=True):
+                moved, b = onto_pair(A, b, X[i] - X[j], sign)
+                if moved is not A:
+                    A, b = onto_cone(moved, b, sign)
+                    self.n_updates_ += 1
+        self.bias_ = float(b)
+        self._keep(root_of(A))
+
+
+def onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]:
+    """The nearest A (d, d) and b with sign (b - zᵀAz) >= 1; themselves where that holds."""
+    loss = sign * (z @ A @ z - b) + 1
+    if loss <= 0:
+        return A, b
+    step = sign * loss / ((z @ z) ** 2 + 1)
+    return A - step * np.outer(z, z), b + step
+
+
+def onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
+    """The nearest positive semidefinite A (d, d), and b >= 1, after one pair took A out of the cone or left it there.
+
+    A near pair takes a matrix of rank one away: at most one eigenvalue is negative then. A far pair adds one.
+    """
+    b = max(1.0, b)
+    if sign < 0:
+        return A, b
+    (value,), vector = scipy.linalg.eigh(A, subset_by_index=[0, 0])
+    return (A - value * (vector @ vector.T) if value < 0 else A), b

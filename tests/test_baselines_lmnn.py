@@ -1,0 +1,98 @@
+"""LMNN reaches the least value of its objective; what it shares with others is in test_baselines_mahalanobis.py."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from gramian.baselines import LMNN
+from gramian.baselines.lmnn import Hinge, lmnn_objective
+from gramian.sampling import nearest_triplets
+
+
+def standardised(load):
+    X, y = load(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return standardised(load_iris)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return standardised(load_wine)
+
+
+def explicit_objective(X, y, k, mu):
+    """The objective of a factor and its gradient, from every triplet there is, and the triplets."""
+    d = X.shape[1]
+    targets = nearest_triplets(X, y, n_targets=k, n_impostors=1)[:, :2]
+    triplets = np.array([(i, j, far) for i, j in targets for far in np.flatnonzero(y != y[i])])
+    pull, near, far = (X[i] - X[j] for i, j in (targets.T, triplets[:, :2].T, triplets[:, [0, 2]].T))
+
+    def objective(flat):
+        G = flat.reshape(d, -1)
+        hinge = 1 + np.sum((near @ G) ** 2, axis=1) - np.sum((far @ G) ** 2, axis=1)
+        out = hinge > 0
+        value = (1 - mu) * np.sum((pull @ G) ** 2) + mu * hinge[out].sum()
+        M = (1 - mu) * pull.T @ pull + mu * (near[out].T @ near[out] - far[out].T @ far[out])
+        return value, (2 * M @ G).ravel()
+
+    return objective, targets
+
+
+@pytest.mark.parametrize(("load", "mu", "k"), [(load_iris, 0.5, 3), (load_iris, 0.2, 1), (load_wine, 0.5, 3)])
+def test_lmnn_reaches_the_least_objective(load, mu, k):
+    X, y = (part[::3] for part in standardised(load))
+    objective, targets = explicit_objective(X, y, k, mu)
+    best = minimize(objective, np.eye(X.shape[1]).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
+    model = LMNN(n_neighbors=k, mu=mu, tol=1e-5).fit(X, y)
+    assert model.converged_
+    assert np.isclose(model.objective_, objective(model.components_.T.ravel())[0], rtol=1e-9)
+    assert np.isclose(model.objective_, lmnn_objective(model.transform(X), y, targets, mu), rtol=1e-9)
+    assert model.objective_ <= best.fun * (1 + 1e-3)
+
+
+def test_lmnn_knows_of_all_impostors_in_the_end(iris):
+    X, y = iris
+    few, many = (LMNN(n_impostors=m, tol=1e-5).fit(X, y).objective_ for m in (1, 100))
+    assert np.isclose(few, many, rtol=1e-3)
+
+
+def test_lmnn_does_not_see_units(iris):
+    X, y = iris
+    small, large = (LMNN().fit(c * X, y) for c in (2.0**-20, 2.0**20))
+    assert np.isclose(small.objective_, large.objective_, rtol=1e-6)
+
+
+def test_lmnn_of_low_rank(wine):
+    X, y = wine
+    model = LMNN(2).fit(X, y)
+    assert model.transform(X).shape == (178, 2)
+    assert KNeighborsClassifier(3).fit(model.transform(X), y).score(model.transform(X), y) > 0.97
+    assert model.objective_ > LMNN().fit(X, y).objective_ * 0.999
+    with pytest.raises(ValueError, match="n_components=14 exceeds n_features=13"):
+        LMNN(14).fit(X, y)
+
+
+def test_lmnn_says_when_it_has_not_converged(iris):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
+        assert not LMNN(max_iter=1).fit(*iris).converged_
+
+
+@pytest.mark.parametrize("sense", [-1, 1])
+def test_hinge_is_smooth_and_near_the_hinge(sense):
+    prediction = np.linspace(-3, 3, 601) + 1e-4
+    target, senses = np.full(601, 0.5), np.full(601, sense)
+    value, slope, curvature = Hinge(0.25)(prediction, target, senses)
+    excess = np.maximum(sense * (target - prediction), 0)
+    assert ((excess - 0.125 <= value) & (value <= excess)).all()
+    step = 1e-6
+    ahead, behind = (Hinge(0.25)(prediction + s, target, senses) for s in (step, -step))
+    assert np.allclose((ahead[0] - behind[0]) / (2 * step), slope, atol=1e-5)
+    assert np.allclose((ahead[1] - behind[1]) / (2 * step), curvature, atol=1e-5)
