@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.rows import Row
 from benchmarks.timing import heading
 from gramian import Block, Problem, Term, minimize
 from gramian.features import Array
@@ -34,8 +35,8 @@ def problem_of(condition: float | None, n: int, d: int, r: int) -> tuple[Problem
     return Problem([Block(Array(X), [Term(Each(n), np.sum((X @ G) ** 2, axis=1))])]), start
 
 
-def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> None:
-    """Print the table."""
+def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> list[Row]:
+    """Print the table; it has no goal."""
     heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
     conditions = {"normal": None, "1e2": 1e2, "1e4": 1e4}
     print(f"{'condition of W':36}" + "".join(f"{name:>24}" for name in conditions))
@@ -51,6 +52,7 @@ def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> None:
             else:
                 cells.append(f"> {len(history['cost']) - 1}")
         print(f"{name:36}" + "".join(f"{cell:>24}" for cell in cells))
+    return []
 
 
 if __name__ == "__main__":

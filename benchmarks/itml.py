@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.rows import Row
 from benchmarks.timing import heading, medians
 from gramian._kernels import logdet_metric, reference_logdet_metric
 from gramian.estimators.supervision import asked, signed_pairs
@@ -40,7 +41,7 @@ def cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[
     return A, dual
 
 
-def compared(n: int, d: int, c: int) -> None:
+def compared(n: int, d: int, c: int) -> Row:
     """One row of the table."""
     given = constraints(n, d, c)
     found: dict[str, Any] = {}
@@ -58,14 +59,14 @@ def compared(n: int, d: int, c: int) -> None:
         f"{each['NumPy'] / each['compiled']:9.1f}{np.max(np.abs(A - B)) / np.max(np.abs(B)):13.0e}",
         flush=True,
     )
+    return Row(f"ITML, {n} x {d}, {m} pairs", "plain NumPy", each["NumPy"] / each["compiled"], 10)
 
 
-def main() -> None:
+def main() -> list[Row]:
     """Print the table."""
     heading(f"ITML, {CYCLES} cycles, microseconds a projection (goal at 1000 x 200: a tenth of NumPy's)")
     print(f"{'samples':>12}{'pairs':>8}{'inactive':>11}{'compiled':>12}{'NumPy':>12}{'times':>9}{'difference':>13}")
-    for d, c in ((20, 5), (200, 2), (200, 5), (200, 10)):
-        compared(1000, d, c)
+    return [compared(1000, d, c) for d, c in ((20, 5), (200, 2), (200, 5), (200, 10))]
 
 
 if __name__ == "__main__":

@@ -19,6 +19,15 @@ def gram(G: Any, C: Any) -> Any:
 
 
 @compiled
+def refresh(G: Any, C: Any, K: Any) -> None:
+    """K = GCGᵀ, in place. Loops, for they compile several times faster than assignments of arrays."""
+    fresh = gram(G, C)
+    for k in range(K.shape[0]):
+        for i in range(K.shape[1]):
+            K[k, i] = fresh[k, i]
+
+
+@compiled
 def damping(value: Any, zero: Any, K: Any) -> Any:
     """η for K = GCGᵀ, by the value of a batch and that of W = 0."""
     level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
@@ -194,11 +203,13 @@ def scaled_online(
             read(X, first[row], second[row], v)
             # A last batch of one sample follows larger ones, which do not keep K.
             if p > 1 or (batch + 1) % MEND_EVERY == 0:
-                K[:] = gram(G, C)
+                refresh(G, C, K)
             if not scaled_one(v, target[row], sense[row], weight[row], s, inverse, G, K, L, z, w, u):
                 skipped += 1
             continue
-        D[:] = 0
+        for k in range(r):
+            for j in range(d):
+                D[k, j] = 0
         value = 0.0
         zero = 0.0
         for e in range(start, stop):
@@ -214,7 +225,7 @@ def scaled_online(
                 for j in range(d):
                     D[k, j] += c * v[j]
         if value != 0:
-            K[:] = gram(G, C)
+            refresh(G, C, K)
             if not scaled_step(D, value, zero, s / (stop - start), C, inverse, G, K, L):
                 skipped += 1
     return skipped

@@ -1,0 +1,75 @@
+"""How the time of an iteration grows with each size alone, over four doublings: the exponent of a fitted power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.iteration import pairs_problem, rank_one_problem
+from benchmarks.rows import Row
+from benchmarks.timing import heading, medians
+from gramian.geometries import Flat, Geometry, Polar, Scaled
+from gramian.objective import Problem
+from gramian.solvers import ConjugateGradient
+
+GEOMETRIES: dict[str, Geometry] = {"flat": Flat(), "scaled": Scaled(), "polar": Polar()}
+Case = tuple[Problem, np.ndarray, np.ndarray]
+
+
+def rank_one(n: int = 20000, d: int = 200, r: int = 10) -> Case:
+    """Vectors; one of the sizes is changed."""
+    return rank_one_problem(n, d, r)
+
+
+def pairs(N: int = 4000, d: int = 400, r: int = 10) -> Case:
+    """16 pairs a sample."""
+    return pairs_problem(N, d, r, 16 * N)
+
+
+#: What grows: the problem, the name of the size, its values, and the largest exponent wanted.
+CASES: list[tuple[str, Callable[..., Case], str, tuple[int, ...], float]] = [
+    ("vectors", rank_one, "d", (50, 100, 200, 400, 800), 1.1),
+    ("vectors", rank_one, "n", (5000, 10000, 20000, 40000, 80000), 1.1),
+    ("vectors", rank_one, "r", (3, 6, 12, 25, 50), 1.3),
+    ("pairs", pairs, "d", (50, 100, 200, 400, 800), 1.1),
+    ("pairs", pairs, "N", (1000, 2000, 4000, 8000, 16000), 1.1),
+    ("pairs", pairs, "r", (3, 6, 12, 25, 50), 1.3),
+]
+
+
+def iterations(problem: Problem, start: np.ndarray, geometry: Geometry, count: int = 5) -> None:
+    """Some iterations from a start."""
+    solver, evaluation = ConjugateGradient(), problem.evaluate(geometry.point(start))
+    memory = solver.start(evaluation)
+    for _ in range(count):
+        evaluation, _, memory = solver.step(evaluation, memory)
+    _ = evaluation.gradient
+
+
+def exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
+    """The slope of a line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def main() -> list[Row]:
+    """Print the exponents."""
+    heading("Growth of an iteration's time with each size alone, four doublings: exponents")
+    print(f"{'':24}" + "".join(f"{name:>10}" for name in GEOMETRIES) + "   sizes")
+    rows = []
+    for kind, problem_of, size, values, most in CASES:
+        cases = {value: problem_of(**{size: value}) for value in values}
+        found = {}
+        for name, geometry in GEOMETRIES.items():
+            runs = {str(v): partial(iterations, problem, start, geometry) for v, (problem, _, start) in cases.items()}
+            found[name] = exponent(values, list(medians(runs, repeats=5).values()))
+        print(f"{kind + ', ' + size:24}" + "".join(f"{e:10.2f}" for e in found.values()) + f"   {values}", flush=True)
+        worst = max(found, key=found.__getitem__)
+        task = f"growth with {size}, {kind}"
+        rows.append(Row(task, "exponent 1", found[worst], most, at_most=True, detail=f"largest: {worst}"))
+    return rows
+
+
+if __name__ == "__main__":
+    main()

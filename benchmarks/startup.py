@@ -1,0 +1,57 @@
+"""What it costs to begin: imports beside scikit-learn's, and first fits, of a new installation and of a new process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+
+from benchmarks.rows import Row
+from benchmarks.timing import heading, medians
+
+FIT = """
+import time, warnings
+import numpy as np
+import sklearn.linear_model
+warnings.simplefilter("ignore")
+from gramian import MetricLearner, PSDRegressor
+X = np.random.default_rng(0).standard_normal((300, 5))
+begin = time.perf_counter()
+{}
+print(time.perf_counter() - begin)
+"""
+FITS = {
+    "PSDRegressor": "PSDRegressor(2, random_state=0).fit(X, (X[:, :2] ** 2).sum(axis=1))",
+    "PSDRegressor, online": "PSDRegressor(2, solver='online', random_state=0).fit(X, (X[:, :2] ** 2).sum(axis=1))",
+    "MetricLearner": "MetricLearner(2, random_state=0).fit(X, X[:, 0] > 0)",
+}
+
+
+def python(code: str, **environment: str) -> str:
+    """What a new process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
+    )
+    return done.stdout.strip()
+
+
+def main() -> list[Row]:
+    """Print the times."""
+    heading("Imports in new processes, and first fits")
+    times = medians({name: partial(python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
+    ratio = times["gramian"] / times["sklearn"]
+    print(f"import gramian {times['gramian']:.3f} s, import sklearn {times['sklearn']:.3f} s")
+    rows = [Row("import gramian", "import sklearn", ratio, 1.3, at_most=True)]
+    for name, code in FITS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            first, later = (float(python(FIT.format(code), NUMBA_CACHE_DIR=folder)) for _ in range(2))
+        print(f"{name}: first fit {first:.2f} s, in a later process {later:.2f} s")
+        rows.append(Row(f"first fit, {name}", "seconds, compiling", first, 10, at_most=True))
+        rows.append(Row(f"fit in a later process, {name}", "seconds, from the cache", later, 1, at_most=True))
+    return rows
+
+
+if __name__ == "__main__":
+    main()
