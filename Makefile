@@ -3,26 +3,39 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint bench clean
+BENCH := .venv/.bench
+
+.PHONY: demo test lint bench paper paper-quick clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m gramian.demo
 
 test: lint
 	$(BIN)/python -m pytest
+	$(BIN)/python -m experiments --quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(INSTALLED)
+bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
+
+paper: $(INSTALLED)
+	$(BIN)/python -m experiments --jobs 2
+
+paper-quick: $(INSTALLED)
+	$(BIN)/python -m experiments --quick
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,bench]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,baselines]"
 	touch $(INSTALLED)
+
+$(BENCH): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	touch $(BENCH)
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

@@ -19,7 +19,9 @@ _HOMES = {
     "minimize": "gramian.solvers",
 }
 _MODULES = (
+    "baselines",
     "closeness",
+    "datasets",
     "features",
     "geometries",
     "initialise",
