@@ -22,6 +22,11 @@ def each_weigh(weight: Any, Z: Any) -> Any:
     return weight[:, None] * Z
 
 
+def shifted(Z: Any, T: Any, s: Any) -> Any:
+    """Z + s T."""
+    return Z + Z.dtype.type(s) * T
+
+
 def pairs_predict(pairs: Any, Z: Any) -> Any:
     """Squared distances ‖z_i - z_j‖², (m,)."""
     return each_predict(Z[pairs[:, 0]] - Z[pairs[:, 1]])

@@ -46,3 +46,15 @@ def each_weigh(weight: Any, Z: Any) -> Any:
         for k in range(r):
             S[i, k] = weight[i] * Z[i, k]
     return S
+
+
+@compiled
+def shifted(Z: Any, T: Any, s: Any) -> Any:
+    """Z + s T, both (N, r), without an array in between."""
+    N, r = Z.shape
+    moved = np.empty((N, r), Z.dtype)
+    length = Z.dtype.type(s)
+    for i in range(N):
+        for k in range(r):
+            moved[i, k] = Z[i, k] + length * T[i, k]
+    return moved

@@ -49,13 +49,13 @@ def squared_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, 
 @compiled
 def squared_quartic(a: Any, b: Any, c: Any, target: Any, weight: Any) -> Any:
     """Coefficients (5,), constant first, of ½ Σ weight (a - target + b s + c s²)²."""
-    q = np.zeros(5)
+    constant, linear, square, cube, fourth = 0.0, 0.0, 0.0, 0.0, 0.0
     for e in range(a.shape[0]):
         w = np.float64(weight[e])
         u, v, x = np.float64(a[e]) - np.float64(target[e]), np.float64(b[e]), np.float64(c[e])
-        q[0] += 0.5 * w * u * u
-        q[1] += w * u * v
-        q[2] += w * (0.5 * v * v + u * x)
-        q[3] += w * v * x
-        q[4] += 0.5 * w * x * x
-    return q
+        constant += w * u * u
+        linear += w * u * v
+        square += w * (0.5 * v * v + u * x)
+        cube += w * v * x
+        fourth += w * x * x
+    return np.array([0.5 * constant, linear, square, cube, 0.5 * fourth])
