@@ -159,9 +159,7 @@ class LMNN(Mahalanobis):
 
     def _lowered(self, features: Features, labels: Vector) -> Matrix:
         """The factor (d, r) at which the objective settles."""
-        active = nearest_triplets(
-            features.image(np.eye(features.shape[1])), labels, n_targets=self.n_neighbors, n_impostors=self.n_impostors
-        )
+        active = nearest_triplets(features.dense(), labels, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
         targets, factor = np.unique(active[:, :2], axis=0), self._start(features, active)
         objective, most = np.inf, self.n_impostors
         for turn in range(self.max_iter):
