@@ -284,7 +284,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if self.geometry != "scaled" or isinstance(features, Identity) or not d <= min(n, LARGEST_MOMENT):
             return self._geometry()
         rows = features.take(np.arange(0, n, -(-n // (20 * d))))
-        moment = rows.pull(rows.image(np.eye(d, dtype=rows.dtype))) / rows.shape[0]
+        moment = rows.pull(rows.dense()) / rows.shape[0]
         # A ridge, for features that are copies of others, and one for those that are zero.
         own = np.diag(moment)
         return Scaled(moment + np.diag(RIDGE * own + np.finfo(own.dtype).eps * max(own.max(), 1e-30)))
