@@ -20,7 +20,7 @@ from scipy.linalg import subspace_angles
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.progress import Progress
-from experiments.toys import COLOURS, PAPERS, chosen, observed, problem_of, relative_error
+from experiments.toys import COLOURS, PAPERS, chosen, marked, observed, problem_of, relative_error
 from gramian import minimize
 from gramian.geometries import Polar
 from gramian.initialise import fitted_scale, initial_factor
@@ -188,9 +188,8 @@ def few_panel(axes: Any, rows: Records) -> None:
         sizes, errors = few_errors(rows, weight)
         axes.plot(sizes, errors, "o-", color=colour, label=label)
     axes.set(title="a good subspace, few samples", xscale="log", yscale="log", xlabel="samples", ylabel="test error")
-    for axis, ticks in ((axes.xaxis, sizes), (axes.yaxis, [0.02, 0.05, 0.1])):
-        axis.set_ticks(ticks, [str(tick) for tick in ticks])
-        axis.set_ticks([], minor=True)
+    marked(axes.xaxis, sizes)
+    marked(axes.yaxis, [0.02, 0.05, 0.1])
     axes.legend(fontsize=8)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from experiments.experiment import Records
@@ -36,3 +39,9 @@ def relative_error(G: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
 def chosen(records: Records, **values: object) -> Records:
     """The rows that have these values."""
     return [row for row in records if all(row.get(name) == value for name, value in values.items())]
+
+
+def marked(axis: Any, ticks: Sequence[float]) -> None:
+    """Marks an axis of a plot at these numbers alone, written plainly; for logarithmic axes of short range."""
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
