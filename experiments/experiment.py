@@ -89,9 +89,9 @@ class Experiment:
         return self.path.stem
 
     @property
-    def order(self) -> tuple[Any, ...]:
+    def order(self) -> tuple[tuple[int, ...], str]:
         """Where it comes on the page: by the section of its first claim."""
-        return *(int(part) for part in self.claims[0].section.split(".") if part.isdigit()), self.name
+        return tuple(int(part) for part in self.claims[0].section.split(".") if part.isdigit()), self.name
 
     @classmethod
     def of(cls, path: Path) -> Experiment:

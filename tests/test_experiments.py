@@ -279,11 +279,11 @@ def test_verdicts_are_of_three_kinds():
 
 
 def test_experiments_come_in_the_order_of_the_paper(toys):
-    for name, section in (("a", "10.2.1"), ("b", "7.2"), ("c", "10.1")):
+    for name, section in (("a", "10.2.1"), ("b", "7.2"), ("c", "10.1"), ("d", "10"), ("e", "10.2")):
         text = TOY.replace('"10.1"', f'"{section}"').replace('"small"', f'"{name}1"').replace('"any"', f'"{name}2"')
         toys.write(name, text)
     (toys.folder / "helping.py").write_text("raise RuntimeError")
-    assert [experiment.name for experiment in toys.all] == ["b", "c", "a"]
+    assert [experiment.name for experiment in toys.all] == ["b", "d", "c", "e", "a"]
 
 
 def test_rows_become_plain():
@@ -345,6 +345,37 @@ def test_invariances_are_drawn(tmp_path):
     figure = invariances.plot(records)
     assert [axes.get_title() for axes in figure.axes] == list(invariances.CHANGES)
     figure.savefig(tmp_path / "figure.png")
+
+
+@pytest.fixture(scope="module", params=discovered(), ids=lambda experiment: experiment.name)
+def quick(request):
+    """An experiment and its rows with quick settings, as they are stored and read."""
+    experiment = request.param
+    try:
+        records = experiment.run(experiment.quick, Progress(experiment.name, file=io.StringIO()))
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    return experiment, json.loads(json.dumps(plain(records)))
+
+
+def test_quick_runs_have_rows_and_every_claim_a_verdict(quick):
+    experiment, records = quick
+    assert records
+    for claim in experiment.claims:
+        verdict = claim.check(records)
+        assert isinstance(verdict, Verdict), claim.id
+        assert re.search(r"\d", verdict.measured), claim.id
+        assert verdict.why or verdict.status == "holds", claim.id
+        assert "nan" not in verdict.measured, claim.id
+
+
+def test_quick_runs_are_drawn(quick, tmp_path):
+    pytest.importorskip("matplotlib")
+    experiment, records = quick
+    figure = experiment.plot(records)
+    assert figure.axes
+    assert all(axes.has_data() for axes in figure.axes)
+    figure.savefig(tmp_path / "figure.png", dpi=50)
 
 
 def test_the_page_of_the_paper_is_what_its_records_say():

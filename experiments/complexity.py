@@ -1,0 +1,281 @@
+"""What an iteration costs, by dimension, samples, rank and mini-batch.
+
+Seconds of one batch iteration (a gradient and a whole line search) and of one online update, flat and polar, while d,
+n, r or p grows and all else stays. Data are vectors x, measured by xxᵀ, or matrices X (d, d). The growth exponent is
+the slope of log seconds against log size over the three largest sizes. Seconds are the processor's, on one thread, the
+least of several repetitions. Dashed in the figure: the growth that the paper states.
+
+Also one iteration at full rank, r = d, in the affine-invariant geometry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from experiments.experiment import Claim, Records, Verdict, fails, holds
+from experiments.progress import Progress
+from experiments.toys import COLOURS, chosen, observed, problem_of
+from gramian import Block, Problem, Term
+from gramian.features import Identity
+from gramian.geometries import AffineInvariant, Flat, Geometry, Polar
+from gramian.measurements import Dense
+from gramian.solvers import GradientDescent
+from gramian.streams import descend
+
+CAVEATS = (
+    "A bound is said to hold where no exponent exceeds its own by more than 0.25: caches, and whatever else the "
+    "machine does, have a part in seconds. Exponents below the bound are overheads, or thrift.",
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings: where the sizes d, n, r, p stand while one grows, and what it grows to.
+
+    The three largest d and n are beyond the last cache; the step out of it would count as growth.
+    """
+
+    vectors: tuple[int, ...] = (256, 4096, 4, 32)
+    vectors_d: tuple[int, ...] = (512, 1024, 2048, 4096, 8192)
+    vectors_n: tuple[int, ...] = (4096, 8192, 16384, 32768, 65536)
+    vectors_r: tuple[int, ...] = (4, 8, 16, 32, 64)
+    vectors_p: tuple[int, ...] = (16, 32, 64, 128, 256)
+    matrices: tuple[int, ...] = (64, 4096, 8, 32)
+    matrices_d: tuple[int, ...] = (24, 32, 48, 64, 96)
+    matrices_n: tuple[int, ...] = (1024, 2048, 4096, 8192)
+    matrices_r: tuple[int, ...] = (4, 8, 16, 32, 64)
+    matrices_p: tuple[int, ...] = (8, 16, 32, 64, 128)
+    full_d: tuple[int, ...] = (64, 128, 256, 512)
+    repeats: int = 10
+
+
+QUICK = Config(
+    vectors=(32, 256, 4, 8),
+    vectors_d=(16, 32, 64),
+    vectors_n=(128, 256, 512),
+    vectors_r=(2, 4, 8),
+    vectors_p=(4, 8, 16),
+    matrices=(8, 64, 2, 8),
+    matrices_d=(4, 8, 16),
+    matrices_n=(32, 64, 128),
+    matrices_r=(2, 4, 8),
+    matrices_p=(4, 8, 16),
+    full_d=(4, 8, 16),
+    repeats=2,
+)
+PAPER = Config()
+
+SIZES = "dnrp"
+GEOMETRIES: dict[str, Geometry] = {"flat": Flat(), "polar": Polar()}
+FULL = "batch, r = d"
+#: What the exponents in d, n or p, and r are by the paper's table, for vectors; for matrices one more in d.
+TABLE = {"flat": (1, 1, 1), "polar": (1, 1, 2)}
+#: How far an exponent may exceed its bound.
+SLACK = 0.25
+
+
+def run(config: Config, progress: Progress) -> Records:
+    """One row for each data, algorithm, and size that grows."""
+    cases = [
+        (data, varied, size)
+        for data in ("vectors", "matrices")
+        for varied in SIZES
+        for size in getattr(config, f"{data}_{varied}")
+    ]
+    rows = progress.rows(cases, lambda case: measure(config, *case))
+    return rows + progress.rows(config.full_d, lambda d: full_rank(config, d))
+
+
+def measure(config: Config, data: str, varied: str, size: int) -> Records:
+    """The rows of one size: all algorithms that it concerns."""
+    d, n, r, p = (size if varied == name else base for name, base in zip(SIZES, getattr(config, data), strict=True))
+    problem, start = made(data, d, n, r)
+    rows = []
+    for name, geometry in GEOMETRIES.items():
+        point = geometry.point(start)
+        timed: dict[str, Callable[[], float]] = {}
+        if varied != "p":
+            timed["batch"] = lambda point=point: iteration(problem, point)
+        if varied != "n":
+            timed["online"] = lambda point=point: update(problem, point, p)
+        for kind, work in timed.items():
+            row = {"data": data, "algorithm": f"{kind} {name}", "varied": varied, "size": size}
+            rows.append(row | {"seconds": least(work, config.repeats)})
+    return rows
+
+
+def made(data: str, d: int, n: int, r: int) -> tuple[Problem, np.ndarray]:
+    """A problem of n vectors (d,) or matrices (d, d), and a start (d, r)."""
+    rng = np.random.default_rng(0)
+    truth, start = rng.standard_normal((2, d, r)) / d**0.5
+    if data == "vectors":
+        X = rng.standard_normal((n, d))
+        return problem_of(X, observed(X, truth, rng)), start
+    measurement = Dense(rng.standard_normal((n, d, d)))
+    return Problem([Block(Identity(d), [Term(measurement, measurement.predict(truth))])]), start
+
+
+def iteration(problem: Problem, point: Any) -> float:
+    """Seconds of one batch iteration: the second, whose line search starts where the first left off."""
+    solver = GradientDescent()
+    evaluation, _, memory = solver.step(problem.evaluate(point), None)
+    clock = process_time()
+    solver.step(evaluation, memory)
+    return process_time() - clock
+
+
+def update(problem: Problem, point: Any, p: int) -> float:
+    """Seconds of one online update, the mean over some of them; steps too short to lead anywhere."""
+    updates = min(len(problem.sampled.measurement) // p, 64)
+    order, steps = np.arange(updates * p), np.full(updates, 1e-12)
+    clock = process_time()
+    descend(problem, point, order, p, steps)
+    return (process_time() - clock) / updates
+
+
+def full_rank(config: Config, d: int) -> dict[str, Any]:
+    """The row of one batch iteration at full rank, on 2 d samples."""
+    problem, start = made("vectors", d, 2 * d, d)
+    point = AffineInvariant().point(start)
+    seconds = least(lambda: iteration(problem, point), config.repeats)
+    return {"data": "vectors", "algorithm": FULL, "varied": "d", "size": d, "seconds": seconds}
+
+
+def least(work: Callable[[], float], repeats: int) -> float:
+    """The least of several timings, on one thread, after one that is not counted."""
+    with threadpool_limits(1):
+        work()
+        return min(work() for _ in range(repeats))
+
+
+def series(records: Records, data: str, algorithm: str, varied: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes and seconds."""
+    rows = chosen(records, data=data, algorithm=algorithm, varied=varied)
+    return np.array([row["size"] for row in rows], float), np.array([row["seconds"] for row in rows])
+
+
+def exponent(records: Records, data: str, algorithm: str, varied: str) -> float:
+    """The slope of log seconds against log size over the three largest sizes."""
+    sizes, seconds = series(records, data, algorithm, varied)
+    return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
+
+
+def bounds(data: str, algorithm: str) -> dict[str, int]:
+    """The exponents that the paper's table states: of d, of n or p, of r."""
+    kind, geometry = algorithm.split()
+    in_d, in_samples, in_r = TABLE[geometry]
+    return {"d": in_d + (data == "matrices"), "n" if kind == "batch" else "p": in_samples, "r": in_r}
+
+
+def plot(records: Records) -> Any:
+    """Seconds against each size, vectors above and matrices beneath."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    grid = figure.subplots(2, len(SIZES))
+    for line, data in zip(grid, ("vectors", "matrices"), strict=True):
+        for axes, varied in zip(line, SIZES, strict=True):
+            panel(axes, chosen(records, data=data, varied=varied), data, varied)
+        line[0].set_ylabel(f"{data}: seconds")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+    return figure
+
+
+def panel(axes: Any, rows: Records, data: str, varied: str) -> None:
+    """One size: the algorithms, and beside each the growth that the paper states."""
+    styles = dict(zip(("batch flat", "batch polar", "online flat", "online polar", FULL), COLOURS, strict=False))
+    for algorithm, colour in styles.items():
+        sizes, seconds = series(rows, data, algorithm, varied)
+        if sizes.size:
+            axes.plot(sizes, seconds, "o-", ms=4, color=colour, label=algorithm)
+            power = 3 if algorithm == FULL else bounds(data, algorithm)[varied]
+            axes.plot(sizes, seconds[-1] * (sizes / sizes[-1]) ** power, "--", lw=0.8, color=colour)
+    axes.set(yscale="log", xlabel=varied)
+    axes.set_xscale("log", base=2)
+    axes.tick_params(axis="y", which="minor", labelleft=False)
+
+
+def linear(records: Records) -> Verdict:
+    """Exponents in d and n, for vectors."""
+    found = {}
+    for algorithm in ALGORITHMS:
+        found |= {f"{algorithm} in d": exponent(records, "vectors", algorithm, "d")}
+        if algorithm.startswith("batch"):
+            found |= {f"{algorithm} in n": exponent(records, "vectors", algorithm, "n")}
+    measured = "growth exponents " + ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+    return (
+        holds(measured)
+        if max(found.values()) <= 1 + SLACK
+        else fails(measured, "One exceeds 1 by more than is allowed for.")
+    )
+
+
+def cell(algorithm: str) -> Callable[[Records], Verdict]:
+    """The check of one column of the table, for vectors and matrices."""
+
+    def check(records: Records) -> Verdict:
+        parts, over, under = [], [], False
+        for data in ("vectors", "matrices"):
+            stated = bounds(data, algorithm)
+            found = {varied: exponent(records, data, algorithm, varied) for varied in stated}
+            over += [f"{v} for {data}" for v in stated if found[v] > stated[v] + SLACK]
+            under |= found["r"] < stated["r"] - SLACK
+            parts.append(f"{data}: " + ", ".join(f"{v} {found[v]:.2f} (stated {stated[v]})" for v in stated))
+        measured = f"growth exponents, {'; '.join(parts)}"
+        if over:
+            return fails(measured, f"Exceeded in {', '.join(over)}.")
+        return holds(measured, WHY[algorithm] if under else "")
+
+    return check
+
+
+def low_rank(records: Records) -> Verdict:
+    """Exponents in d at full rank and at fixed rank."""
+    full = exponent(records, "vectors", FULL, "d")
+    low = {name: exponent(records, "vectors", f"batch {name}", "d") for name in GEOMETRIES}
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in low.items())
+    measured = f"growth exponents in d: {full:.2f} at full rank (n = 2 d); at fixed rank {listed}"
+    if max(low.values()) <= 1 + SLACK and full >= 2:
+        return holds(measured, "At these sizes the cubic part is not yet all." if full < 3 - SLACK else "")
+    return fails(measured, "Not linear at fixed rank, or not much more at full rank.")
+
+
+#: Why costs grow less in r than the table says.
+WHY = {
+    "batch flat": "Less in r: thin matrix products are bound by memory, and matrices X are swept once whatever r is.",
+    "batch polar": "Less in r: the cost is O(drn + dr² + r³) for vectors and O(d²n + d²r) for matrices.",
+    "online flat": "Less in r: matrices X are swept once, whatever r is.",
+    "online polar": "Less in r: the cost is O(drp + dr² + r³) for vectors and O(d²p + d²r) for matrices.",
+}
+ALGORITHMS = tuple(WHY)
+STATED = {
+    "batch flat": ("drn", "d²rn"),
+    "batch polar": ("dr²n", "d²r²n"),
+    "online flat": ("drp", "d²rp"),
+    "online polar": ("dr²p", "d²r²p"),
+}
+CLAIMS = [
+    *(
+        Claim(
+            f"cost-{name.replace(' ', '-')}",
+            "7",
+            f"{name.capitalize()} costs O({vector}) for xxᵀ and O({matrix}) for X.",
+            cell(name),
+        )
+        for name, (vector, matrix) in STATED.items()
+    ),
+    Claim("cost-linear", "1", "The algorithms maintain a linear complexity in the problem size.", linear),
+    Claim(
+        "cost-low-rank",
+        "1",
+        "Algorithms based on full-rank matrices scale as O(d³), on low-rank matrices as O(dr²).",
+        low_rank,
+    ),
+]
