@@ -104,7 +104,7 @@ def draw(curves: Curves, best: float) -> None:
     """Test error against time, all methods together."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for name, paths in curves.items():
         seconds, errors = paths[-1]
@@ -114,7 +114,7 @@ def draw(curves: Curves, best: float) -> None:
     axes.axhline(1.01 * best, color="grey", lw=0.8)
     axes.set(xscale="log", yscale="log", xlabel="seconds, one BLAS thread", ylabel="test RMSE")
     axes.set_ylim(0.9 * best, None)
-    axes.legend(fontsize=7, loc="upper right")
+    figure.legend(fontsize=7, loc="outside right upper")
     figure.savefig(PICTURE, dpi=130)
 
 
