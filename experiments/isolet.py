@@ -20,13 +20,12 @@ import numpy as np
 
 from experiments.errors import mean
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.low_rank import UNVARIED, LowRank, compared
+from experiments.low_rank import UNVARIED, LowRank, compared, in_all_features
 from experiments.low_rank_claims import claims, curves, judged, ranks_of
 from experiments.neighbours import Split, standardised, tried
 from experiments.progress import Progress
-from gramian import MetricLearner, datasets
+from gramian import datasets
 from gramian.baselines import LEGO
-from gramian.solvers import GradientDescent
 
 CAVEATS = (
     "Of pairs as they fall, one in 26 is of one class. The batch algorithms have not converged after 300 iterations: "
@@ -92,21 +91,9 @@ def measure(config: Config, split: Split, draw: int, rank: int) -> Records:
     return [{"dataset": config.name, **row} for row in rows]
 
 
-def half_alike(config: Config, rank: int) -> MetricLearner:
+def half_alike(config: Config, rank: int) -> Any:
     """The flat algorithm as the prototype had it: half of the pairs are of one class."""
-    return MetricLearner(
-        rank,
-        constraints="pairs",
-        balanced=True,
-        n_constraints=config.pairs,
-        init="pca",
-        regularisation=0,
-        geometry="flat",
-        solver=GradientDescent(),
-        tol=config.tolerance,
-        max_iter=config.iterations,
-        random_state=0,
-    )
+    return in_all_features(config, rank, 0)["flat"].set_params(balanced=True)
 
 
 def timed(config: Config, split: Split, method: str) -> dict[str, Any]:

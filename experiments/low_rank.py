@@ -16,10 +16,10 @@ from gramian.baselines import ITML, LEGO, LMNN
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent
 
-__all__ = ["FIXED", "UNVARIED", "LowRank", "compared"]
+__all__ = ["FIXED", "UNVARIED", "LowRank", "compared", "in_all_features"]
 
 FIXED = "polar, λ = 0"
-#: Methods that draw nothing at random.
+#: Methods that draw no pairs.
 UNVARIED = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
 
 

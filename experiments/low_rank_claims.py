@@ -31,6 +31,7 @@ STYLES = {
     "NCA": ("0.45", "x", "-"),
     "triplets": ("#009E73", "*", "-"),
 }
+LABELS = {method: f"{method} after PCA" for method in (*RIVALS, "NCA")} | {"triplets": "triplets (default)"}
 #: An error is much below another if it is at most this share of it.
 MUCH = 2 / 3
 #: Ranks that are very small.
@@ -55,7 +56,7 @@ def curves(records: Records) -> Any:
             spreads = [spread(records, dataset=name, method=method, rank=rank) for rank in ranks]
             if not np.isnan(heights).all():
                 look = {"color": colour, "marker": marker or None, "ls": line, "ms": 5, "lw": 1.4, "elinewidth": 0.8}
-                axes.errorbar(ranks, heights, spreads, label=method, **look)
+                axes.errorbar(ranks, heights, spreads, label=LABELS.get(method, method), **look)
         axes.axhline(mean(records, dataset=name, method="Euclid"), color="black", lw=1, label="Euclid, all features")
         axes.set(xscale="log", xticks=ranks, xticklabels=ranks, xlabel="rank", title=name.replace("_", " "))
         axes.minorticks_off()
