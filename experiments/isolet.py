@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,8 @@ from gramian.baselines import LEGO
 
 CAVEATS = (
     "Of pairs as they fall, one in 26 is of one class. The batch algorithms have not converged after 300 iterations: "
-    "which error they have depends on where they are stopped. The online ones go through the pairs twice.",
+    "which error they have depends on where they are stopped. The online ones go through the pairs five times, 256 at a "
+    "time, with steps found by pre-training.",
     "ITML is stopped after 10 cycles, LMNN after 5 rounds of 50 iterations. NCA learns from 1500 of the samples, 30 "
     "iterations. It and triplets (MetricLearner as it comes, with all labels) are beyond the paper, and so is polar "
     "with λ = 0, which stays in the principal subspace.",
@@ -45,11 +45,14 @@ PROTOTYPE_EUCLID = 8.85
 
 @dataclass(frozen=True)
 class Config(LowRank):
-    """Settings: those of low rank, the data, draws of pairs, and the pairs that LEGO is timed with in all features."""
+    """Settings: those of low rank, the data, draws of pairs, and η of LEGO in all features.
+
+    That η is what validation chose at ranks 20 and 50 after projection.
+    """
 
     name: str = "isolet"
     draws: int = 3
-    timed: int = 2000
+    eta: float = 1e-7
 
 
 QUICK = Config(
@@ -64,16 +67,15 @@ QUICK = Config(
     rounds=1,
     examples=100,
     draws=1,
-    timed=100,
 )
 PAPER = Config()
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each draw, rank and method, and one for the time of LEGO in all features."""
+    """A row for each draw, rank and method, and one for LEGO in all features."""
     split = data(config)
     rows = progress.rows(product(range(config.draws), config.ranks), lambda case: measure(config, split, *case))
-    return rows + progress.rows(["LEGO, all features"], lambda method: timed(config, split, method))
+    return rows + progress.rows(["LEGO, all features"], lambda method: unprojected(config, split, method))
 
 
 def data(config: Config) -> Split:
@@ -96,15 +98,13 @@ def half_alike(config: Config, rank: int) -> Any:
     return in_all_features(config, rank, 0)["flat"].set_params(balanced=True)
 
 
-def timed(config: Config, split: Split, method: str) -> dict[str, Any]:
-    """The seconds of LEGO's one pass over some pairs, without projection; a first pass compiles."""
-    learner = LEGO(n_constraints=config.timed, random_state=0)
-    learner.fit(split.train[:100], split.labels[:100])
-    begin = perf_counter()
-    learner.fit(split.train, split.labels)
-    seconds = perf_counter() - begin
-    counts = {"features": split.train.shape[1], "timed": config.timed, "pairs": config.pairs}
-    return {"dataset": config.name, "method": method, **counts, "seconds": seconds}
+def unprojected(config: Config, split: Split, method: str) -> dict[str, Any]:
+    """LEGO in all features, from one pass over the pairs; and how many passes tuning would take besides."""
+    learner = LEGO(config.eta, n_constraints=config.pairs, random_state=0)
+    # A first fit compiles.
+    learner.fit(split.train[:100, :2], split.labels[:100])
+    counts = {"features": split.train.shape[1], "pairs": config.pairs, "tuning": 2 * len(config.etas)}
+    return {"dataset": config.name, "method": method, **counts, **tried(learner, split)}
 
 
 def plot(records: Records) -> Any:
@@ -113,19 +113,19 @@ def plot(records: Records) -> Any:
 
 
 def scalable(records: Records) -> Verdict:
-    """The time of LEGO in all features, for one pass over as many pairs, against that of flat at the largest rank."""
+    """The time of LEGO in all features, tuned or not, against that of flat at the largest rank."""
     (row,) = [row for row in records if "features" in row]
     rank = max(ranks_of(records))
     ours = float(np.mean([r["seconds"] for r in records if r["method"] == "flat" and r["rank"] == rank]))
-    once = row["seconds"] * row["pairs"] / row["timed"]
+    once, tuned = row["seconds"], row["seconds"] * (1 + row["tuning"])
     measured = (
-        f"{row['pairs']} pairs in all {row['features']} features: one pass of LEGO {once:.0f} s, reckoned from "
-        f"{row['timed']} pairs; flat at rank {rank} {ours:.0f} s in all"
+        f"LEGO on {row['pairs']} pairs in all {row['features']} features: {once:.0f} s, tuned about {tuned:.0f} s, "
+        f"error {row['error']:.1f} %; flat at rank {rank}: {ours:.0f} s"
     )
     if once > 10 * ours:
         return holds(measured)
-    why = f"One pass takes {once / ours:.1f} times as long: dear, above all where it is tuned, but not impossible."
-    return (in_part if once > ours else fails)(measured, why)
+    why = "A step costs O(d²), which a compiled loop does in time today; where it is tuned it is dearer than flat."
+    return (in_part if tuned > ours else fails)(measured, why)
 
 
 def as_expected(records: Records) -> Verdict:

@@ -37,7 +37,8 @@ class LowRank:
     tolerance: float = 1e-5
     iterations: int = 300
     online: tuple[str, ...] = ("flat", "polar")
-    epochs: int = 2
+    epochs: int = 5
+    batch: int = 256
     cycles: int = 10
     rounds: int = 5
     examples: int = 1500
@@ -48,7 +49,7 @@ def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
     start = {"n_components": rank, "constraints": "pairs", "init": "pca", "regularisation": 0, "random_state": seed}
     pairs = start | {"n_constraints": settings.pairs, "tol": settings.tolerance}
     batch = pairs | {"solver": GradientDescent(), "max_iter": settings.iterations}
-    online = pairs | {"solver": "online", "n_epochs": settings.epochs}
+    online = pairs | {"solver": "online", "n_epochs": settings.epochs, "batch_size": settings.batch}
     return {
         "flat": MetricLearner(geometry="flat", **batch),
         "polar": MetricLearner(geometry="polar", **batch),

@@ -151,8 +151,8 @@ def test_the_prototype_is_met_within_two_standard_deviations():
     assert uci.as_expected(records(2.1)).status == "does not hold"
 
 
-@pytest.mark.parametrize(("seconds", "status"), [(4.0, "holds"), (0.5, "holds in part"), (0.05, "does not hold")])
+@pytest.mark.parametrize(("seconds", "status"), [(11.0, "holds"), (0.5, "holds in part"), (0.05, "does not hold")])
 def test_the_claim_of_scalability_compares_times(seconds, status):
-    timed = {"features": 617, "timed": 100, "pairs": 400, "seconds": seconds}
-    records = [*low_rank_rows(), {"dataset": "a", "method": "LEGO, all features", **timed}]
+    row = {"features": 617, "pairs": 400, "tuning": 12, "seconds": seconds, "error": 5.0}
+    records = [*low_rank_rows(), {"dataset": "a", "method": "LEGO, all features", **row}]
     assert isolet.scalable(records).status == status
