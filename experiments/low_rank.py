@@ -1,0 +1,98 @@
+"""What the experiments on distances of low rank measure: methods in all features, and after a projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+from experiments.experiment import Records
+from experiments.neighbours import Split, tried
+from gramian import MetricLearner
+from gramian.baselines import ITML, LEGO, LMNN
+from gramian.geometries import Polar
+from gramian.solvers import GradientDescent
+
+__all__ = ["FIXED", "UNVARIED", "LowRank", "compared", "in_all_features"]
+
+FIXED = "polar, λ = 0"
+#: Methods that draw no pairs.
+UNVARIED = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Settings: ranks, pairs, what is tuned, and where algorithms are stopped.
+
+    `online` says which geometries have an online curve, `examples` how many samples NCA learns from at most.
+    """
+
+    ranks: tuple[int, ...] = (2, 5, 10, 20, 50)
+    pairs: int = 100_000
+    gammas: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+    etas: tuple[float, ...] = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
+    tolerance: float = 1e-5
+    iterations: int = 300
+    online: tuple[str, ...] = ("flat", "polar")
+    epochs: int = 5
+    batch: int = 256
+    cycles: int = 10
+    rounds: int = 5
+    examples: int = 1500
+
+
+def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
+    """Learners by name that see every feature: the paper's, and the default one."""
+    start = {"n_components": rank, "constraints": "pairs", "init": "pca", "regularisation": 0, "random_state": seed}
+    pairs = start | {"n_constraints": settings.pairs, "tol": settings.tolerance}
+    batch = pairs | {"solver": GradientDescent(), "max_iter": settings.iterations}
+    online = pairs | {"solver": "online", "n_epochs": settings.epochs, "batch_size": settings.batch}
+    return {
+        "flat": MetricLearner(geometry="flat", **batch),
+        "polar": MetricLearner(geometry="polar", **batch),
+        FIXED: MetricLearner(geometry=Polar(0.0), **batch),
+        **{f"{geometry}, online": MetricLearner(geometry=geometry, **online) for geometry in settings.online},
+        "triplets": MetricLearner(rank, random_state=seed),
+    }
+
+
+def after_projection(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
+    """By name, learners of full rank for projected samples, and what is tuned of them."""
+    pairs = {"n_constraints": settings.pairs, "random_state": seed}
+    return {
+        "PCA": (None, None),
+        "LEGO": (LEGO(**pairs), {"eta": settings.etas}),
+        "LMNN": (LMNN(max_iter=settings.rounds, random_state=seed), None),
+        "ITML": (ITML(max_iter=settings.cycles, **pairs), {"gamma": settings.gammas}),
+        "NCA": (NeighborhoodComponentsAnalysis(max_iter=30, random_state=seed), None),
+    }
+
+
+def compared(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
+    """A row for each method: its error at a rank, and seconds."""
+    found = {"Euclid": tried(None, split)} if "Euclid" not in without else {}
+    for name, learner in in_all_features(settings, rank, seed).items():
+        if name not in without:
+            found[name] = tried(learner, split)
+    small = projected(split, rank)
+    for name, (learner, grid) in after_projection(settings, seed).items():
+        if name not in without:
+            seen = thinned(small, settings.examples, seed) if name == "NCA" else None
+            found[name] = tried(learner, small, grid, seed, seen)
+    return [{"method": name, "rank": rank, "seed": seed, **row} for name, row in found.items()]
+
+
+def projected(split: Split, rank: int) -> Split:
+    """Samples on the leading principal directions of the training ones."""
+    n, d = split.train.shape
+    solver = "covariance_eigh" if n > d else "full"
+    return split.through(PCA(rank, svd_solver=solver).fit(split.train).transform)
+
+
+def thinned(split: Split, most: int, seed: int) -> Split:
+    """At most so many training samples, drawn at random."""
+    rows = np.random.default_rng(seed).permutation(len(split.labels))[:most]
+    return split._replace(train=split.train[rows], labels=split.labels[rows])

@@ -1,0 +1,227 @@
+"""What the paper claims of distances of low rank, and the figure, from the records of `low_rank`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from experiments.errors import datasets_of, mean, spread
+from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
+from experiments.low_rank import FIXED
+
+__all__ = ["claims", "curves", "judged", "ranks_of"]
+
+#: Data set and rank to an error.
+Reference = Callable[[str, int], float]
+
+BATCH = ("flat", "polar")
+ONLINE = ("flat, online", "polar, online")
+RIVALS = ("LEGO", "LMNN", "ITML")
+#: Colour, marker and line of each curve; colours that the colour-blind tell apart.
+STYLES = {
+    "flat": ("#0072B2", "o", "-"),
+    "polar": ("#56B4E9", "s", "-"),
+    "flat, online": ("#0072B2", "o", ":"),
+    "polar, online": ("#56B4E9", "s", ":"),
+    FIXED: ("#56B4E9", "D", "--"),
+    "LEGO": ("#E69F00", "v", "-"),
+    "LMNN": ("#D55E00", "^", "-"),
+    "ITML": ("#CC79A7", "<", "-"),
+    "PCA": ("0.45", "", "--"),
+    "NCA": ("0.45", "x", "-"),
+    "triplets": ("#009E73", "*", "-"),
+}
+LABELS = {method: f"{method} after PCA" for method in (*RIVALS, "NCA")} | {"triplets": "triplets (default)"}
+#: An error is much below another if it is at most this share of it.
+MUCH = 2 / 3
+MEANING = "Much better is taken to mean: at most two thirds of the error."
+#: By method: why it may fall short.
+REASONS = {
+    "polar": "At larger ranks principal directions hold most of what matters, and a projection costs little.",
+    "polar, online": "In trials the error of online polar changed much with the mini-batch, and so with its steps.",
+}
+#: Ranks that are very small.
+SMALL = 5
+
+
+def ranks_of(records: Records) -> list[int]:
+    """The ranks, from the least."""
+    return sorted({row["rank"] for row in records if row["method"] == "PCA"})
+
+
+def curves(records: Records) -> Any:
+    """Errors against the rank, a panel for each data set and a curve for each method."""
+    from matplotlib.figure import Figure
+
+    sets = datasets_of(records)
+    figure = Figure(figsize=(3.4 + 3.2 * len(sets), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(sets), squeeze=False)[0]
+    for axes, name in zip(panels, sets, strict=True):
+        draw(axes, records, name)
+    panels[0].set_ylabel("5-NN error, %")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
+    return figure
+
+
+def draw(axes: Any, records: Records, name: str) -> None:
+    """One panel; errors on a logarithmic scale where they differ widely."""
+    ranks, least, most = ranks_of(records), np.inf, 0.0
+    for method, (colour, marker, line) in STYLES.items():
+        heights = [mean(records, dataset=name, method=method, rank=rank) for rank in ranks]
+        spreads = [spread(records, dataset=name, method=method, rank=rank) for rank in ranks]
+        if not np.isnan(heights).all():
+            look = {"color": colour, "marker": marker, "ls": line, "ms": 5, "lw": 1.4, "elinewidth": 0.8}
+            axes.errorbar(ranks, heights, spreads, label=LABELS.get(method, method), **look)
+            least, most = min(least, *heights), max(most, *heights)
+    axes.axhline(mean(records, dataset=name, method="Euclid"), color="black", lw=1, label="Euclid, all features")
+    axes.set(xscale="log", xticks=ranks, xticklabels=ranks, xlabel="rank", title=name.replace("_", " "))
+    if most > 10 * least > 10:
+        ticks = (2, 5, 10, 20, 50)
+        axes.set(yscale="log", yticks=ticks, yticklabels=ticks, ylim=(0.8 * least, None))
+    else:
+        axes.set_ylim(bottom=0)
+    axes.minorticks_off()
+    axes.grid(color="0.92")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def errors(records: Records, name: str, methods: tuple[str, ...], rank: int) -> dict[str, float]:
+    """Mean errors of the methods that were measured."""
+    found = {method: mean(records, dataset=name, method=method, rank=rank) for method in methods}
+    return {method: value for method, value in found.items() if not np.isnan(value)}
+
+
+def best_after_projection(records: Records, name: str, rank: int) -> float:
+    """The least error of the paper's competitors."""
+    return min(errors(records, name, RIVALS, rank).values())
+
+
+def gaps(records: Records, name: str) -> dict[int, float]:
+    """By rank: the error of the best competitor less the mean of flat's and polar's, in points."""
+    gap = {}
+    for rank in ranks_of(records):
+        ours = errors(records, name, BATCH, rank).values()
+        gap[rank] = best_after_projection(records, name, rank) - sum(ours) / len(ours)
+    return gap
+
+
+def listed(numbers: Iterable[float], digits: int = 1) -> str:
+    """Numbers, with commas."""
+    return ", ".join(f"{number:.{digits}f}" for number in numbers)
+
+
+def judged(good: list[str], bad: list[str], measured: str, why: str = "") -> Verdict:
+    """Holds where nothing is bad, in part where something is good."""
+    if not bad:
+        return holds(measured, why)
+    return (in_part if good else fails)(measured, f"Not so: {'; '.join(bad)}. {why}".strip())
+
+
+def much_better(records: Records, ranks: list[int], ours: tuple[str, ...], theirs: str, least: Reference) -> Verdict:
+    """Some methods against what is least(name, rank), at each of some ranks on each data set."""
+    good, bad, parts = [], [], []
+    for name in datasets_of(records):
+        wanted = [least(name, rank) for rank in ranks]
+        lines = []
+        for method in ours:
+            found = [mean(records, dataset=name, method=method, rank=rank) for rank in ranks]
+            if np.isnan(found).any():
+                continue
+            lines.append(f"{method} {listed(found)}")
+            off = [r for r, value, most in zip(ranks, found, wanted, strict=True) if value > MUCH * most]
+            good += [f"{method} on {name}"] * (len(ranks) - len(off))
+            bad += [f"{method} on {name} at rank {listed(off, 0)}"] if off else []
+        parts.append(f"{name}: {'; '.join(lines)}; {theirs} {listed(wanted)}")
+    reasons = [why for method, why in REASONS.items() if any(entry.startswith(f"{method} on") for entry in bad)]
+    measured = f"errors in % at ranks {listed(ranks, 0)}. {'. '.join(parts)}"
+    return judged(good, bad, measured, " ".join([MEANING, *reasons]))
+
+
+def overall(records: Records) -> Verdict:
+    """Every proposed algorithm against the best competitor, at every rank."""
+    return up_to(max(ranks_of(records)), records)
+
+
+def at_low_ranks(records: Records) -> Verdict:
+    """At low ranks, up to 10."""
+    return up_to(2 * SMALL, records)
+
+
+def up_to(rank: int, records: Records) -> Verdict:
+    """Every proposed algorithm against the best competitor, up to some rank."""
+    ranks = [low for low in ranks_of(records) if low <= rank]
+    least = partial(best_after_projection, records)
+    return much_better(records, ranks, BATCH + ONLINE, "best after projection", least)
+
+
+def striking(records: Records) -> Verdict:
+    """Whether the largest gap is at a very small rank."""
+    good, bad, parts = [], [], []
+    for name in datasets_of(records):
+        gap = gaps(records, name)
+        widest = max(gap, key=lambda rank: gap[rank])
+        (good if widest <= SMALL and gap[widest] > 0 else bad).append(f"on {name} it is at rank {widest}")
+        parts.append(f"{name}: largest at rank {widest}, {gap[widest]:.1f} points")
+    return judged(good, bad, f"gap to the best competitor after projection: {', '.join(parts)}")
+
+
+def narrowing(records: Records) -> Verdict:
+    """Whether the gap falls from each rank to the next."""
+    good, bad, parts = [], [], []
+    for name in datasets_of(records):
+        gap = gaps(records, name)
+        ranks = list(gap)
+        for low, high in pairwise(ranks):
+            (good if gap[high] <= gap[low] else bad).append(f"from rank {low} to {high} on {name}")
+        parts.append(f"{name} {listed(gap.values())}")
+    return judged(good, bad, f"gap in points at ranks {listed(ranks_of(records), 0)}: {'; '.join(parts)}")
+
+
+def jointly(records: Records) -> Verdict:
+    """Polar with λ = 0.5 against polar with λ = 0, which keeps the principal subspace: same pairs, same start."""
+
+    def kept(name: str, rank: int) -> float:
+        return mean(records, dataset=name, method=FIXED, rank=rank)
+
+    return much_better(records, ranks_of(records), ("polar",), "with λ = 0, in the principal subspace,", kept)
+
+
+def satisfactory(records: Records) -> Verdict:
+    """Whether flat or polar of some low rank is at least as good as the Euclidean distance of all features."""
+    good, bad, parts = [], [], []
+    for name in datasets_of(records):
+        euclid = mean(records, dataset=name, method="Euclid")
+        best = {rank: min(errors(records, name, BATCH, rank).values()) for rank in ranks_of(records)}
+        enough = [rank for rank, value in best.items() if value <= euclid]
+        (good if enough else bad).append(name)
+        reached = f"from rank {enough[0]}, {best[enough[0]]:.1f} %" if enough else "never"
+        parts.append(f"{name}: {reached} (Euclid {euclid:.1f} %)")
+    return judged(good, bad, f"as good as the Euclidean distance of all features: {'; '.join(parts)}")
+
+
+WORDS: dict[str, tuple[str, Callable[[Records], Verdict]]] = {
+    "low-rank": (
+        "For low values of the rank, the algorithms perform much better than methods that project the data on the top "
+        "principal directions and learn a full-rank distance there.",
+        at_low_ranks,
+    ),
+    "overall": ("Overall, much better performance than the methods that first reduce the data.", overall),
+    "striking": ("This is particularly striking when the rank is very small compared to problem size.", striking),
+    "gap": ("The performance gap reduces as the rank increases.", narrowing),
+    "joint": (
+        "A joint estimation of a subspace and a distance in it is a major advantage over estimating the matrix for a "
+        "subspace that is fixed beforehand.",
+        jointly,
+    ),
+    "satisfactory": ("Efficient low-rank approximations that give satisfactory results.", satisfactory),
+}
+
+
+def claims(prefix: str) -> list[Claim]:
+    """What the paper says of distances of low rank, to be judged on some data."""
+    return [Claim(f"{prefix}-{name}", "10.3", words, check) for name, (words, check) in WORDS.items()]

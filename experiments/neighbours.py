@@ -1,0 +1,86 @@
+"""What the experiments on distances share: standardised splits, 5-NN errors, and settings tuned by validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+__all__ = ["Split", "partition", "standardised", "tried"]
+
+Grid = dict[str, Sequence[float]]
+
+
+class Split(NamedTuple):
+    """Samples and labels to learn from, and to be judged by."""
+
+    train: np.ndarray
+    labels: np.ndarray
+    test: np.ndarray
+    truth: np.ndarray
+
+    def through(self, map: Callable[[np.ndarray], np.ndarray]) -> Split:
+        """All samples mapped."""
+        return self._replace(train=map(self.train), test=map(self.test))
+
+
+def standardised(split: Split) -> Split:
+    """Features centred and of unit standard deviation, as the training samples have it."""
+    return split.through(StandardScaler().fit(split.train).transform)
+
+
+def partition(X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Split]:
+    """Two random halves, alike in their classes; each is learned from in turn."""
+    with warnings.catch_warnings():
+        # Soybean has classes of a few samples.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        halves = list(StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y))
+    for train, test in halves:
+        yield standardised(Split(X[train], y[train], X[test], y[test]))
+
+
+def error(split: Split) -> float:
+    """The error of 5 nearest neighbours, in per cent."""
+    classifier = KNeighborsClassifier(5).fit(split.train, split.labels)
+    return 100 * float(np.mean(classifier.predict(split.test) != split.truth))
+
+
+def tried(
+    learner: Any, split: Split, grid: Grid | None = None, seed: int = 0, seen: Split | None = None
+) -> dict[str, Any]:
+    """The error of a learner, None for no learning; the seconds that learning took, tuning included; what was chosen.
+
+    It learns from the training samples of `seen`, where that is given. Learners are stopped early on purpose: that they
+    say so is not shown.
+    """
+    begin, chosen = perf_counter(), None
+    seen = split if seen is None else seen
+    if learner is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            if grid:
+                learner, chosen = tuned(learner, grid, seen, seed)
+            learner = clone(learner).fit(seen.train, seen.labels)
+    seconds = perf_counter() - begin
+    judged = split if learner is None else split.through(learner.transform)
+    return {"error": error(judged), "chosen": chosen, "seconds": round(seconds, 3)}
+
+
+def tuned(learner: Any, grid: Grid, split: Split, seed: int) -> tuple[Any, float]:
+    """A learner with the value of its one tuned setting that has the least 5-NN error over two folds; the value."""
+    ((name, values),) = grid.items()
+    steps = Pipeline([("learner", learner), ("neighbours", KNeighborsClassifier(5))])
+    folds = StratifiedKFold(2, shuffle=True, random_state=seed)
+    search = GridSearchCV(steps, {f"learner__{name}": list(values)}, cv=folds, refit=False, error_score="raise")
+    best = search.fit(split.train, split.labels).best_params_[f"learner__{name}"]
+    return clone(learner).set_params(**{name: best}), best
