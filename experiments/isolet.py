@@ -29,7 +29,8 @@ from gramian.baselines import LEGO
 CAVEATS = (
     "Of pairs as they fall, one in 26 is of one class. The batch algorithms have not converged after 300 iterations: "
     "which error they have depends on where they are stopped. The online ones go through the pairs five times, in "
-    "mini-batches of 256, with steps found by pre-training.",
+    "mini-batches of 256, with steps found by pre-training. The paper gives neither number: these were chosen in "
+    "trials on this very split, where 32 and 1000 were mostly worse, so that the online curves flatter.",
     "ITML is stopped after 10 cycles, LMNN after 5 rounds of 50 iterations. NCA learns from 1500 of the samples, 30 "
     "iterations. It and triplets (MetricLearner as it comes, with all labels) are beyond the paper, and so is polar "
     "with λ = 0, which stays in the principal subspace.",
@@ -124,8 +125,10 @@ def scalable(records: Records) -> Verdict:
     )
     if once > 10 * ours:
         return holds(measured)
-    why = "A step costs O(d²), which a compiled loop does in time today; where it is tuned it is dearer than flat."
-    return (in_part if tuned > ours else fails)(measured, why)
+    why = "A step costs O(d²), which a compiled loop does in time today."
+    if tuned <= ours:
+        return fails(measured, why)
+    return in_part(measured, f"{why} Where it is tuned it is dearer than flat.")
 
 
 def as_expected(records: Records) -> Verdict:

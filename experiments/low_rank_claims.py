@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
@@ -112,7 +113,8 @@ def gaps(records: Records, name: str) -> dict[int, float]:
 
 def listed(numbers: Iterable[float], digits: int = 1) -> str:
     """Numbers, with commas."""
-    return ", ".join(f"{number:.{digits}f}" for number in numbers)
+    # Adding 0 makes a rounded -0 positive.
+    return ", ".join(f"{round(number, digits) + 0.0:.{digits}f}" for number in numbers)
 
 
 def judged(good: list[str], bad: list[str], measured: str, why: str = "") -> Verdict:
@@ -124,21 +126,25 @@ def judged(good: list[str], bad: list[str], measured: str, why: str = "") -> Ver
 
 def much_better(records: Records, ranks: list[int], ours: tuple[str, ...], theirs: str, least: Reference) -> Verdict:
     """Some methods against what is least(name, rank), at each of some ranks on each data set."""
-    good, bad, parts = [], [], []
+    good, bad, parts, short = [], [], [], set()
     for name in datasets_of(records):
         wanted = [least(name, rank) for rank in ranks]
-        lines = []
+        lines: list[str] = []
+        behind = defaultdict(list)
         for method in ours:
             found = [mean(records, dataset=name, method=method, rank=rank) for rank in ranks]
             if np.isnan(found).any():
                 continue
             lines.append(f"{method} {listed(found)}")
             off = [r for r, value, most in zip(ranks, found, wanted, strict=True) if value > MUCH * most]
-            good += [f"{method} on {name}"] * (len(ranks) - len(off))
-            bad += [f"{method} on {name} at rank {listed(off, 0)}"] if off else []
+            good += [method] * (len(ranks) - len(off))
+            if off:
+                behind[listed(off, 0)].append(f"({method})" if "," in method else method)
+                short.add(method)
+        bad += [f"{' and '.join(methods)} on {name} at rank {off}" for off, methods in behind.items()]
         parts.append(f"{name}: {'; '.join(lines)}; {theirs} {listed(wanted)}")
-    reasons = [why for method, why in REASONS.items() if any(entry.startswith(f"{method} on") for entry in bad)]
     measured = f"errors in % at ranks {listed(ranks, 0)}. {'. '.join(parts)}"
+    reasons = [why for method, why in REASONS.items() if method in short]
     return judged(good, bad, measured, " ".join([MEANING, *reasons]))
 
 

@@ -26,7 +26,7 @@ CAVEATS = (
     "Stand-ins: what is measured is not what the paper measured. A training half has about 90 samples, so that 10,000 "
     "pairs are nearly all there are, and an error is known to some points only.",
     "ITML is stopped after 10 cycles, LMNN after 5 rounds, batch algorithms after 200 iterations; online ones go "
-    "through the pairs five times, in mini-batches of 256.",
+    "through the pairs five times, in mini-batches of 256, as chosen on Isolet.",
     "NCA and triplets (MetricLearner as it comes) are beyond the paper, and so is polar with λ = 0, which stays in the "
     "principal subspace.",
 )

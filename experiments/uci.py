@@ -166,8 +166,8 @@ def minimal(records: Records) -> Verdict:
     if len(won) >= min(4, len(found)):
         return holds(measured)
     why = (
-        "Flat and polar are fitted to few pairs without regularisation; competitors stay near the identity or see all "
-        "labels, and two of them are tuned."
+        "A possible reason: flat and polar are fitted to few pairs without regularisation; competitors stay near the "
+        "identity or see all labels, and two of them are tuned."
     )
     if competing(records).status == "holds":
         why += " No difference to the best competitor exceeds a standard deviation, so the order is partly chance."
