@@ -203,7 +203,7 @@ def against_prototype(records: Records, expected: dict[tuple[str, int], float]) 
     ]
     text = "; ".join([counted, *told])
     if not scores:
-        return in_part(f"0 of {len(expected)} settings in common", "Nothing could be compared.")
+        return in_part("no settings in common", "Nothing could be compared.")
     if not far:
         return holds(text)
     beyond = [key for key, found in far.items() if abs(np.mean(found) - expected[key]) > 2 * np.std(found)]
