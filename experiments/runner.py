@@ -98,12 +98,12 @@ def finish(experiments: list[Experiment], place: Place, *, jobs: int = 1, force:
 
 
 def attempted(path: Path, place: Place) -> bool:
-    """Runs and stores one experiment; True if it went well, else says what went wrong."""
+    """Runs and stores one experiment; says what went wrong, and is False unless it was only that data are missing."""
     try:
         measured(Experiment.of(path), place)
     except FileNotFoundError as error:
         print(f"{path.stem}: left out. {error}")
-        return False
+        return True
     except Exception:
         print(f"{path.stem}: failed.\n{traceback.format_exc()}")
         return False

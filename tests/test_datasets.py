@@ -48,6 +48,7 @@ def needs(name):
 def nowhere(tmp_path, monkeypatch):
     """No data folder, an empty cache, and no network."""
     monkeypatch.delenv("GRAMIAN_DATA", raising=False)
+    monkeypatch.delenv("GRAMIAN_OFFLINE")
     monkeypatch.setenv("GRAMIAN_CACHE", str(tmp_path / "cache"))
 
     def unreachable(**_):
@@ -232,6 +233,12 @@ def test_sets_that_openml_lacks_and_downloads_that_are_not_wanted(nowhere, tmp_p
         datasets.load("colon")
     with pytest.raises(FileNotFoundError, match=r"pendigits is not at hand, and download=False\. Put pendigits\.npz"):
         datasets.load("digits_389", download=False)
+
+
+def test_the_environment_can_forbid_downloads(nowhere, monkeypatch):
+    monkeypatch.setenv("GRAMIAN_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match=r"usps is not at hand, and GRAMIAN_OFFLINE is set\. Put usps\.npz"):
+        datasets.load("usps")
 
 
 def test_a_download_is_kept(balance, nowhere, monkeypatch):

@@ -187,14 +187,21 @@ def test_calls_of_rows_are_kept_apart(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_one_that_fails_does_not_stop_the_others(jobs, toys, capfd):
+@pytest.mark.parametrize(
+    ("raised", "failed", "said"),
+    [
+        ('FileNotFoundError("Put usps.npz somewhere.")', [], "a: left out. Put usps.npz somewhere."),
+        ('ValueError("a mistake")', ["a"], "ValueError: a mistake"),
+    ],
+)
+def test_one_that_fails_does_not_stop_the_others(raised, failed, said, jobs, toys, capfd):
     text = TOY.replace('"small"', '"{0}-small"').replace('"any"', '"{0}-any"')
-    lacking = 'raise FileNotFoundError("Put usps.npz somewhere.")'
+    lacking = f"raise {raised}"
     toys.write("a", text.replace("{0}", "a").replace("if (Path(config.log)", f"{lacking}\n    if (Path(config.log)"))
     toys.write("b", text.replace("{0}", "b"))
-    assert toys.finish(jobs=jobs) == ["a"]
+    assert toys.finish(jobs=jobs) == failed
     assert toys.calls == "0123"
-    assert "a: left out. Put usps.npz somewhere." in capfd.readouterr().out
+    assert said in capfd.readouterr().out
     publish(toys.all, toys.place)
     rows = json.loads((toys.place.folder / "claims.json").read_text())
     assert {row["id"]: row["status"] for row in rows} == {

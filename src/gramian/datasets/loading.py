@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from http.client import HTTPException
@@ -23,7 +24,7 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
     """A data set, prepared as in the paper but not standardised.
 
     It is looked for in scikit-learn, in the folder that the environment variable GRAMIAN_DATA names, and in the cache;
-    where none of them has it, it is downloaded from OpenML into the cache.
+    where none of them has it, it is downloaded from OpenML into the cache, unless GRAMIAN_OFFLINE is set.
 
     Parameters
     ----------
@@ -74,8 +75,13 @@ def stored(name: str, entry: Entry, download: bool) -> Dataset:
         raise FileNotFoundError(advice(stem, entry, "it is not on OpenML"))
     if not download:
         raise FileNotFoundError(advice(stem, entry, "download=False"))
+    if os.environ.get("GRAMIAN_OFFLINE"):
+        raise FileNotFoundError(advice(stem, entry, "GRAMIAN_OFFLINE is set"))
     try:
-        arrays = fetched(entry.openml[1], entry.labels, entry.test_counts, entry.span)
+        with warnings.catch_warnings():
+            # Of every attempt that fails; the error tells once.
+            warnings.simplefilter("ignore")
+            arrays = fetched(entry.openml[1], entry.labels, entry.test_counts, entry.span)
         dataset = store.dataset_of(arrays, entry.size)
     except (OSError, ValueError, HTTPException) as error:
         cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be had: {error}"
