@@ -22,7 +22,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
 
 paper: $(INSTALLED)
-	$(BIN)/python -m experiments --jobs 2
+	$(BIN)/python -m experiments
 
 paper-quick: $(INSTALLED)
 	$(BIN)/python -m experiments --quick

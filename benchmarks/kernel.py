@@ -64,12 +64,12 @@ def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
     return faster(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
 
 
-def main() -> list[Row]:
+def main() -> list[Row] | None:
     """Print the table."""
     heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
     if not datasets.at_hand("usps"):
         print("left out: usps is not at hand")
-        return []
+        return None
     digits = datasets.load("usps")
     X, y = digits.X[digits.test], digits.y[digits.test]
     return [compared(X, y, rank) for rank in (6, 25)]

@@ -55,12 +55,14 @@ def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
     rows = []
     for p in (1, 32, 256):
         steps = np.full(-(-n // p), 1e-4 if p == 1 else 1e-3)
-        flat, scaled, polar = (geometry.point(start) for geometry in (Flat(), Scaled(), Polar()))
+        geometries = (Flat(), Scaled(), Scaled(X.T @ X / n), Polar())
+        flat, scaled, whitened, polar = (geometry.point(start) for geometry in geometries)
         times = medians(
             {
                 "flat": lambda f=flat, p=p, s=steps: descend(problem, f, order, p, s),
                 "NumPy flat": lambda p=p, s=steps: numpy_flat(X, y, start, p, s),
                 "scaled": lambda q=scaled, p=p, s=steps: descend(problem, q, order, p, s),
+                "whitened": lambda q=whitened, p=p, s=steps: descend(problem, q, order, p, s),
                 "polar": lambda q=polar, p=p, s=steps: descend(problem, q, order, p, s),
                 "NumPy polar": lambda p=p, s=steps: numpy_polar(X, y, start, p, s),
             },
@@ -72,11 +74,16 @@ def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
             f"{times['polar'] / times['flat']:12.2f}"
         )
         rate = n * (4 * d * r) / times["flat"] / 1e9
-        print(f"        flat at {rate:.1f} Gflop/s of its 4 d r flops a sample; scaled in {times['scaled']:.3f}s")
+        print(
+            f"        flat at {rate:.1f} Gflop/s of its 4 d r flops a sample; scaled in {times['scaled']:.3f}s,"
+            f" with a moment in {times['whitened']:.3f}s"
+        )
         if p == 1:
             rows.append(Row("online epoch, p=1, flat", "Gflop/s of its 4 d r flops a sample", rate, 2))
+            for name, more in (("scaled", 0), ("whitened", 2 * d * d)):
+                rate = n * (4 * d * r + r**3 / 3 + more) / times[name] / 1e9
+                rows.append(Row(f"online epoch, p=1, {name}", "Gflop/s of its flops a sample", rate, 2))
             rows.append(Row("online epoch, p=1, polar", "flat", times["polar"] / times["flat"], 3, at_most=True))
-            rows.append(Row("online epoch, p=1, scaled", "flat", times["scaled"] / times["flat"], 6, at_most=True))
     return rows
 
 

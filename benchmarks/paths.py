@@ -59,12 +59,11 @@ class Quadratic:
     def gradient(self, G: np.ndarray) -> np.ndarray:
         """The gradient (d, r); notes the time."""
         Z = self.image(G)
-        gradient = self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
         elapsed = perf_counter() - self.begin
         self.path.append((elapsed, G.copy()))
         if elapsed > self.seconds or (self.enough is not None and self.cost(G) <= self.enough):
             raise Arrived
-        return gradient
+        return self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
 
     def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
         """The Hessian's product with D (d, r)."""

@@ -95,8 +95,9 @@ def table(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float
         group = {name: t for name, t in times.items() if name.startswith(start)}
         for name in group if start == "paper" else [min(group, key=group.__getitem__)]:
             label = beside if start != "paper" else name
+            note = f", {name}, {len(curves[name])} run(s)" if start == "Pym" else f", {len(curves[name])} run(s)"
             given = float(np.median([seconds[-1] for seconds, _ in curves[name]]))
-            rows.append(faster(f"regression, {task}", label, mine, group[name], aim, min(cap, given)))
+            rows.append(faster(f"regression, {task}", label, mine, group[name], aim, min(cap, given), note))
     return rows
 
 

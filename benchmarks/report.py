@@ -63,8 +63,8 @@ def described(section: dict) -> str:
     return f"Commit {section['commit']}; {section['machine']}; Python {section['python']}; {versions}."
 
 
-def measured(name: str) -> tuple[str, list[Row]]:
-    """A section's text, what the benchmark prints, and its rows."""
+def measured(name: str) -> tuple[str, list[Row] | None]:
+    """A section's text, what the benchmark prints, and its rows; None for these where its data is not at hand."""
     module = importlib.import_module(f"benchmarks.{name}")
     printed = Tee()
     with redirect_stdout(printed):
@@ -87,6 +87,9 @@ def main(names: list[str]) -> None:
     for name in names or SECTIONS:
         texts = sections()
         text, rows = measured(name)
+        if rows is None:
+            # What was measured before is worth more than that nothing was.
+            continue
         keep(name, rows, provenance(COMMIT))
         texts[name] = f"{described(kept()[name])}\n\n{text}"
         parts = [f"## {SECTIONS[key]}\n\n{texts[key]}\n" for key in SECTIONS if key in texts]

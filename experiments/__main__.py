@@ -7,11 +7,11 @@ import sys
 
 from experiments.experiment import discovered
 from experiments.page import publish
-from experiments.runner import Place, finish
+from experiments.runner import Outcome, Place, finish
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is not finished, write the page, and return how many experiments failed."""
+    """Run what is not finished, write the page, and return how many experiments failed or, at full size, lack data."""
     experiments = discovered()
     known = [experiment.name for experiment in experiments]
     parser = argparse.ArgumentParser(prog="python -m experiments", description="The paper, reproduced.")
@@ -26,10 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{', '.join(unknown)}: unknown. There are {', '.join(known)}.")
     place = Place.usual(chosen.quick)
     wanted = [experiment for experiment in experiments if not chosen.names or experiment.name in chosen.names]
-    failed = [] if chosen.page else finish(wanted, place, jobs=chosen.jobs, force=chosen.force)
+    ends = Outcome([], []) if chosen.page else finish(wanted, place, jobs=chosen.jobs, force=chosen.force)
     publish(experiments, place)
-    print(f"The page is {place.folder / 'README.md'}" + (f"; failed: {', '.join(failed)}" if failed else ""))
-    return len(failed)
+    print(f"The page is {place.folder / 'README.md'}")
+    for names, word in ((ends.failed, "failed"), (ends.lacking, "left out, their data not being at hand")):
+        if names:
+            print(f"{', '.join(names)}: {word}")
+    # In small it is enough that what can be run does run.
+    return len(ends.failed) + (0 if chosen.quick else len(ends.lacking))
 
 
 if __name__ == "__main__":

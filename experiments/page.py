@@ -7,17 +7,17 @@ import os
 import textwrap
 from typing import Any
 
-from experiments.experiment import STATUSES, Experiment
+from experiments.experiment import STATUSES, Claim, Experiment
 from experiments.runner import Place, Result, current
 
 __all__ = ["judged", "page", "publish"]
 
-NOT_RUN = "not run"
+NOT_RUN, NOT_JUDGED = "not run", "could not be judged"
 INTRODUCTION = """# The paper, reproduced
 
 G. Meyer, S. Bonnabel, R. Sepulchre, "Regression on Fixed-Rank Positive Semidefinite Matrices: a Riemannian Approach",
 Journal of Machine Learning Research 12 (2011): each of its claims that can be measured, beside what was measured.
-Written by `python -m experiments`; nothing here is typed in by hand.
+Written by `python -m experiments`: verdicts and numbers are computed from stored records, reasons are ours.
 """
 QUICK = "**Quick settings**: this page shows that the experiments run. Its numbers mean nothing.\n"
 LABELS = f"""## What the labels mean
@@ -62,16 +62,24 @@ def judged(experiments: list[Experiment], results: Results) -> list[dict[str, An
         result = results[experiment.name]
         for claim in experiment.claims:
             row = {"id": claim.id, "section": claim.section, "words": claim.words, "experiment": experiment.name}
-            verdict = None if result is None else claim.check(result.records)
-            row |= {"status": NOT_RUN, "measured": "", "why": ""} if verdict is None else vars(verdict)
-            rows.append(row)
+            rows.append(
+                row | ({"status": NOT_RUN, "measured": "", "why": ""} if result is None else verdict(claim, result))
+            )
     return rows
+
+
+def verdict(claim: Claim, result: Result) -> dict[str, Any]:
+    """What a claim's check says; that it could not be judged, where it raises."""
+    try:
+        return vars(claim.check(result.records))
+    except Exception as error:
+        return {"status": NOT_JUDGED, "measured": "", "why": f"{type(error).__name__}: {error}"}
 
 
 def page(experiments: list[Experiment], results: Results, place: Place) -> str:
     """The text of README.md."""
     rows = judged(experiments, results)
-    counts = {status: sum(row["status"] == status for row in rows) for status in (*STATUSES, NOT_RUN)}
+    counts = {status: sum(row["status"] == status for row in rows) for status in (*STATUSES, NOT_RUN, NOT_JUDGED)}
     summary = ", ".join(f"{status}: {count}" for status, count in counts.items() if count or status in STATUSES)
     counted = f"{len(rows)} claims. {summary.capitalize()}.\n"
     parts = [INTRODUCTION, *([QUICK] if place.quick else []), counted, table(rows)]
@@ -98,7 +106,7 @@ def section(experiment: Experiment, result: Result | None, place: Place) -> str:
     parts += [f"*{caveat}*\n" for caveat in experiment.caveats]
     link = f"[{source.split(os.sep)[-1]}]({source.replace(os.sep, '/')})"
     if result is None:
-        parts.append(f"{link}: {NOT_RUN} since it was last changed.\n")
+        parts.append(f"{link}: {NOT_RUN}; there is no result for it as it is now.\n")
     else:
         settings = ", ".join(f"{name}={value}" for name, value in result.config.items())
         measured = f"{link} with {settings}: {result.seconds} s, gramian {result.gramian}; {result.machine}."

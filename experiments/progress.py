@@ -31,6 +31,8 @@ class Progress:
 
     def __init__(self, title: str, kept: Path | None = None, file: TextIO | None = None) -> None:
         self.title, self.kept, self.calls = title, kept, 0
+        #: Seconds that cases took before an interruption.
+        self.before = 0.0
         self.file = sys.stderr if file is None else file
 
     def rows(self, cases: Iterable[Any], measure: Callable[[Any], Any]) -> list[dict[str, Any]]:
@@ -48,34 +50,38 @@ class Progress:
         clock, new, rows = perf_counter(), 0, []
         for number, case in enumerate(cases):
             name = json.dumps([self.calls, plain(case)])
-            if name not in done:
+            if name in done:
+                self.before += done[name][1]
+            else:
+                begin = perf_counter()
                 measured = measure(case)
-                done[name] = plain([measured] if isinstance(measured, dict) else list(measured))
-                self.remember(name, done[name])
+                found = plain([measured] if isinstance(measured, dict) else list(measured))
+                done[name] = (found, perf_counter() - begin)
+                self.remember(name, *done[name])
                 new += 1
-            rows += done[name]
+            rows += done[name][0]
             left = (perf_counter() - clock) / max(new, 1) * (len(cases) - number - 1)
             self.show(number + 1, len(cases), left, case)
         return rows
 
-    def remembered(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows by case, as kept; a last line that was cut off is passed over."""
-        done: dict[str, list[dict[str, Any]]] = {}
+    def remembered(self) -> dict[str, tuple[list[dict[str, Any]], float]]:
+        """Rows and seconds by case, as kept; a last line that was cut off is passed over."""
+        done: dict[str, tuple[list[dict[str, Any]], float]] = {}
         for line in self.kept.read_text().splitlines() if self.kept is not None and self.kept.exists() else []:
             try:
-                name, rows = json.loads(line)
+                name, rows, seconds = json.loads(line)
             except ValueError:
                 continue
-            done[name] = rows
+            done[name] = (rows, seconds)
         return done
 
-    def remember(self, name: str, rows: list[dict[str, Any]]) -> None:
+    def remember(self, name: str, rows: list[dict[str, Any]], seconds: float) -> None:
         """Add a case to the file."""
         if self.kept is not None:
             self.kept.parent.mkdir(parents=True, exist_ok=True)
             with self.kept.open("a") as file:
                 # A line that was cut off before must not swallow this one.
-                file.write(f"\n{json.dumps([name, rows])}\n")
+                file.write(f"\n{json.dumps([name, rows, seconds])}\n")
 
     def show(self, done: int, total: int, left: float, case: Any) -> None:
         """Draw the bar, or write a line where it is time."""

@@ -8,11 +8,12 @@ import os
 import platform
 import subprocess
 import traceback
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -23,8 +24,9 @@ import gramian
 from experiments.experiment import Experiment, Records
 from experiments.progress import Progress, plain
 from experiments.source import reached
+from gramian.datasets import NotAtHand
 
-__all__ = ["Place", "Result", "current", "finish", "key_of"]
+__all__ = ["Outcome", "Place", "Result", "current", "finish", "key_of"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -81,8 +83,15 @@ def current(experiment: Experiment, place: Place) -> Result | None:
     return result if result.key == key_of(experiment, place.config(experiment)) else None
 
 
-def finish(experiments: list[Experiment], place: Place, *, jobs: int = 1, force: bool = False) -> list[str]:
-    """Runs the experiments that have no current result, several at once if jobs says so; returns what failed.
+class Outcome(NamedTuple):
+    """Which experiments failed, and which were left out for want of data."""
+
+    failed: list[str]
+    lacking: list[str]
+
+
+def finish(experiments: list[Experiment], place: Place, *, jobs: int = 1, force: bool = False) -> Outcome:
+    """Runs the experiments that have no current result, several at once if jobs says so.
 
     One that fails does not stop the others.
     """
@@ -91,34 +100,48 @@ def finish(experiments: list[Experiment], place: Place, *, jobs: int = 1, force:
         if experiment not in waiting:
             print(f"{experiment.name}: finished before")
     if jobs == 1 or len(waiting) < 2:
-        return [e.name for e in waiting if not attempted(e.path, place)]
-    with ProcessPoolExecutor(jobs) as pool:
-        done = list(pool.map(attempted, [e.path for e in waiting], [place] * len(waiting)))
-    return [e.name for e, well in zip(waiting, done, strict=True) if not well]
+        ends = [attempted(e.path, place, force) for e in waiting]
+    else:
+        with ProcessPoolExecutor(jobs) as pool:
+            futures = [pool.submit(attempted, e.path, place, force) for e in waiting]
+            ends = [ended(future) for future in futures]
+    return Outcome(*([e.name for e, end in zip(waiting, ends, strict=True) if end == word] for word in Outcome._fields))
 
 
-def attempted(path: Path, place: Place) -> bool:
-    """Runs and stores one experiment; says what went wrong, and is False unless it was only that data are missing."""
+def ended(future: Future[str]) -> str:
+    """How an experiment ended, though its process be killed."""
     try:
-        measured(Experiment.of(path), place)
-    except FileNotFoundError as error:
+        return future.result()
+    except BrokenProcessPool as error:
+        print(f"a process was killed: {error}")
+        return "failed"
+
+
+def attempted(path: Path, place: Place, force: bool = False) -> str:
+    """Runs and stores one experiment; "failed", "lacking" where data are not at hand, or "", having said why."""
+    try:
+        measured(Experiment.of(path), place, force)
+    except NotAtHand as error:
         print(f"{path.stem}: left out. {error}")
-        return True
+        return "lacking"
     except Exception:
         print(f"{path.stem}: failed.\n{traceback.format_exc()}")
-        return False
-    return True
+        return "failed"
+    return ""
 
 
-def measured(experiment: Experiment, place: Place) -> None:
-    """Runs one experiment, on one thread, and stores its records."""
+def measured(experiment: Experiment, place: Place, force: bool = False) -> None:
+    """Runs one experiment, on one thread, and stores its records; from the start if forced."""
     config = place.config(experiment)
     key = key_of(experiment, config)
     kept = place.partial / f"{experiment.name}-{key}.jsonl"
+    if force:
+        kept.unlink(missing_ok=True)
+    progress = Progress(experiment.name, kept)
     clock = perf_counter()
     with threadpool_limits(1):
-        records = plain(experiment.run(config, Progress(experiment.name, kept)))
-    seconds = round(perf_counter() - clock, 1)
+        records = plain(experiment.run(config, progress))
+    seconds = round(perf_counter() - clock + progress.before, 1)
     result = Result(key, plain(asdict(config)), library(), machine(), seconds, records)
     stored(place.file(experiment), result)
     kept.unlink(missing_ok=True)
@@ -139,8 +162,13 @@ def library() -> str:
     """Version and commit of gramian."""
     ask = ["git", "rev-parse", "--short", "HEAD"]
     # Asked where gramian was loaded from, which need not be this checkout.
-    found = subprocess.run(ask, cwd=Path(gramian.__file__).parent, capture_output=True, text=True, check=False)
-    return f"{gramian.__version__}, commit {found.stdout.strip() or 'unknown'}"
+    try:
+        found = subprocess.run(
+            ask, cwd=Path(gramian.__file__).parent, capture_output=True, text=True, check=False
+        ).stdout
+    except OSError:
+        found = ""
+    return f"{gramian.__version__}, commit {found.strip() or 'unknown'}"
 
 
 def machine() -> str:

@@ -11,7 +11,7 @@ import pytest
 from experiments import __main__ as command
 from experiments import invariances
 from experiments.experiment import Claim, Experiment, Verdict, discovered, holds
-from experiments.page import judged, page, publish
+from experiments.page import judged, page, publish, verdict
 from experiments.progress import Progress, plain
 from experiments.runner import Place, current, finish, key_of
 
@@ -22,6 +22,7 @@ Counts its own measurements.
 from dataclasses import dataclass
 from pathlib import Path
 from experiments.experiment import Claim, holds, fails
+from gramian import datasets
 HELPER
 @dataclass(frozen=True)
 class Config:
@@ -93,12 +94,12 @@ def toys(tmp_path, monkeypatch):
 
 def test_what_is_finished_is_not_run_again(toys, capsys):
     toys.write()
-    assert toys.finish() == []
+    assert toys.finish() == ([], [])
     assert toys.calls == "0123"
-    assert toys.finish() == []
+    assert toys.finish() == ([], [])
     assert toys.calls == ""
     assert "toy: finished before" in capsys.readouterr().out
-    assert toys.finish(force=True) == []
+    assert toys.finish(force=True) == ([], [])
     assert toys.calls == "0123"
 
 
@@ -166,16 +167,41 @@ def test_helpers_count_where_run_uses_them(toys):
 def test_an_interrupted_run_goes_on(toys, capsys):
     toys.write()
     (toys.log / "stop").touch()
-    assert toys.finish() == ["toy"]
+    assert toys.finish() == (["toy"], [])
     assert toys.calls == "01"
     assert "RuntimeError: stopped" in capsys.readouterr().out
     kept = next(toys.place.partial.iterdir())
     kept.write_text(kept.read_text() + '["[1, 2]", [{"ca')
     (toys.log / "stop").unlink()
-    assert toys.finish() == []
+    assert toys.finish() == ([], [])
     assert toys.calls == "23"
     assert [row["case"] for row in current(toys.all[0], toys.place).records] == [0, 1, 2, 3]
     assert not kept.exists()
+
+
+def test_force_begins_anew_and_seconds_add_up(toys):
+    toys.write()
+    (toys.log / "stop").touch()
+    toys.finish()
+    (toys.log / "stop").unlink()
+    kept = next(toys.place.partial.iterdir())
+    lines = [json.loads(line) for line in kept.read_text().split("\n") if line]
+    kept.write_text("\n".join(json.dumps([name, rows, 1000.0]) for name, rows, _ in lines))
+    before = kept.read_text()
+    assert toys.finish() == ([], [])
+    assert current(toys.all[0], toys.place).seconds >= 2000
+    kept.write_text(before)
+    assert toys.calls == "0123"
+    assert toys.finish(force=True) == ([], [])
+    assert toys.calls == "0123"
+
+
+def test_a_claim_that_cannot_be_judged_is_shown(toys):
+    toys.write()
+    toys.finish()
+    claim = Claim("a", "1", "Words.", lambda records: records[99])
+    row = verdict(claim, current(toys.all[0], toys.place))
+    assert row == {"status": "could not be judged", "measured": "", "why": "IndexError: list index out of range"}
 
 
 def test_calls_of_rows_are_kept_apart(tmp_path):
@@ -190,8 +216,9 @@ def test_calls_of_rows_are_kept_apart(tmp_path):
 @pytest.mark.parametrize(
     ("raised", "failed", "said"),
     [
-        ('FileNotFoundError("Put usps.npz somewhere.")', [], "a: left out. Put usps.npz somewhere."),
-        ('ValueError("a mistake")', ["a"], "ValueError: a mistake"),
+        ('datasets.NotAtHand("Put usps.npz somewhere.")', ([], ["a"]), "a: left out. Put usps.npz somewhere."),
+        ('FileNotFoundError("git")', (["a"], []), "FileNotFoundError: git"),
+        ('ValueError("a mistake")', (["a"], []), "ValueError: a mistake"),
     ],
 )
 def test_one_that_fails_does_not_stop_the_others(raised, failed, said, jobs, toys, capfd):
@@ -247,7 +274,7 @@ def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):
     toys.write(text=TOY.replace("case**2", "case**3"))
     publish(toys.all, toys.place)
     text = (toys.place.folder / "README.md").read_text()
-    assert "not run since it was last changed" in text
+    assert "not run; there is no result for it as it is now" in text
     assert "at most" not in text
     assert "not run: 2." in text
 

@@ -101,6 +101,13 @@ def test_a_seed_fixes_it(data):
     np.testing.assert_array_equal(first.factor_, second.factor_)
 
 
+def test_a_start_that_is_given_is_kept(data):
+    first = PSDRegressor(2, random_state=0).fit(*data)
+    again = PSDRegressor(2, init=first.factor_, random_state=0).fit(*data)
+    assert again.history_["cost"][0] == pytest.approx(first.history_["cost"][-1], rel=1e-12)
+    assert again.history_["cost"][-1] <= first.history_["cost"][-1]
+
+
 def test_no_iteration_means_no_move(data):
     start = np.eye(6)[:, :2]
     model = PSDRegressor(2, init=start, max_iter=0, tol=0)

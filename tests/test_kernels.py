@@ -92,9 +92,24 @@ def stream_arguments(rng, name, dtype):
         "subspace_observe": (X[0], mean, counts, 0.9, True, v, np.zeros(D, np.intp)),
         "subspace_remember": (moment, w, 0.9),
         "insert": (0.3, 7, np.array([-1.0, 0.2, 0.5, 0.9]), np.array([4, 2, 0, 1])),
-        "nearest_of_two_kinds": (Z @ Z.T, np.sum(Z**2, axis=1), np.arange(N), labels, 0, 4, 3),
+        "nearest_of_two_kinds": (
+            Z[3:9] @ Z[5:].T,
+            np.sum(Z**2, axis=1),
+            np.arange(3, 9),
+            labels,
+            5,
+            *lists(4),
+            *lists(3),
+        ),
         "subspace_follow": (X, rng.permutation(N), stream, 0.9, False, True),
     }[name]
+
+
+def lists(k):
+    """Lists of the nearest of six anchors, one sample in them already."""
+    distances, numbers = np.full((6, k), np.inf), np.full((6, k), -1)
+    distances[:, 0], numbers[:, 0] = 1.0, 0
+    return distances, numbers
 
 
 def flat(values):

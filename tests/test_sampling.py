@@ -72,3 +72,24 @@ def test_small_classes_give_what_they_can():
         nearest_triplets(Z, [0, 1, 2, 3, 4])
     only = nearest_triplets(Z, [0, 0, 1, 1, 2], anchors=np.array([1]))
     assert set(only[:, 0]) == {1}
+
+
+def test_near_samples_far_from_the_rest_are_told_apart_in_float32(rng):
+    centres = 100 * rng.standard_normal((4, 3))
+    labels = np.repeat(np.arange(4), 30)
+    Z = (centres[labels] + 0.05 * rng.standard_normal((120, 3))).astype(np.float32)
+    found = nearest_triplets(Z, labels, n_targets=1, n_impostors=1)
+    distances = np.linalg.norm(Z[:, None].astype(float) - Z, axis=2)
+    distances[(labels[:, None] != labels) | np.eye(120, dtype=bool)] = np.inf
+    np.testing.assert_array_equal(found[:, 1], distances.argmin(axis=1))
+
+
+def test_as_many_neighbours_as_there_are():
+    Z, labels = np.arange(12.0)[:, None], np.repeat([0, 1, 2], [3, 4, 5])
+    triplets = nearest_triplets(Z, labels, n_targets=10**7, n_impostors=10**7)
+    assert len(triplets) == sum(c * (c - 1) * (12 - c) for c in (3, 4, 5))
+
+
+def test_samples_that_are_no_numbers():
+    with pytest.raises(ValueError, match="Z contains NaN"):
+        nearest_triplets([[0.0], [np.nan], [1.0]], [0, 0, 1])

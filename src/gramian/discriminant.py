@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 
 from gramian.features import Array, Features
 from gramian.objective.terms import sum_of
@@ -20,6 +19,8 @@ RIDGE = 0.2
 LARGEST_COVARIANCE = 2000
 PRINCIPAL = 200
 ROWS = 4096
+# Squares of singular values below this share of the largest are computed from X itself.
+SMALL_SQUARE = 1e-9
 
 
 def principal_directions(features: Features, rank: int, rng: np.random.Generator) -> Matrix:
@@ -95,15 +96,26 @@ class Span(NamedTuple):
 
 
 def span(features: Features) -> Span | None:
-    """The span of the samples, where they are fewer than the features; else None."""
+    """The span of the samples, where they are fewer than the features and not all 0; else None."""
     n, d = features.shape
     if n >= d or not isinstance(features, Array):
         return None
-    # In float64, some columns at a time: squares have half the digits.
-    parts = (features.X[:, start : start + ROWS].astype(np.float64, copy=False) for start in range(0, d, ROWS))
-    values, vectors = np.linalg.eigh(sum_of([part @ part.T for part in parts]))
-    rounding = max(n * float(np.finfo(np.float64).eps), float(np.finfo(features.dtype).eps) ** 2 * d)
-    k = max(int(np.sum(values > rounding * values[-1])), 1)
-    root = np.sqrt(np.maximum(values[-k:], np.finfo(np.float64).tiny))
-    inside = np.ascontiguousarray((vectors[:, -k:] * root).astype(features.dtype))
-    return Span(Array(inside), features, vectors[:, -k:] / root)
+    V, sigma = left_singular(features.X)
+    kept = sigma > max(n, d) * float(np.finfo(features.dtype).eps) * sigma[0]
+    if not kept.any():
+        return None
+    V, sigma = V[:, kept], sigma[kept]
+    return Span(Array(np.ascontiguousarray((V * sigma).astype(features.dtype))), features, V / sigma)
+
+
+def left_singular(X: Matrix) -> tuple[Matrix, Vector]:
+    """Left singular vectors (n, n) and values, falling, of centred X (n, d), n < d: from X Xᵀ where that can tell."""
+    n, d = X.shape
+    parts = (X[:, start : start + ROWS].astype(np.float64, copy=False) for start in range(0, d, ROWS))
+    values, V = np.linalg.eigh(sum_of([part @ part.T for part in parts]))
+    rounding = n * float(np.finfo(np.float64).eps) * values[-1]
+    # A square has half the digits: what is small in it may be rounding or not, but for the one that centring made 0.
+    if X.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
+        V, sigma, _ = np.linalg.svd(X, full_matrices=False)
+        return V, sigma
+    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]

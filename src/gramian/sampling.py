@@ -5,11 +5,10 @@ Pairs and triplets come sorted by their first sample, which makes them faster to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import nearest_of_two_kinds
 from gramian.checks import checked_number
@@ -17,8 +16,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["labelled_pairs", "nearest_triplets", "random_pairs"]
 
-# Products of blocks of samples with all samples are read while they are in the cache.
-ENTRIES_IN_CACHE = 2**18
+# Products of so many anchors with so many samples are read while they are in the cache.
+TILE = (128, 2048)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -172,30 +171,32 @@ def nearest_triplets(
     array([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]])
     """
     labels = checked_labels(labels)
+    # In float64, for what is near is a difference of large numbers.
+    Z = check_array(Z, dtype=np.float64, order="C", input_name="Z")
     if len(Z) != len(labels):
         raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
     checked_number("n_targets", n_targets, least=1, integer=True)
     checked_number("n_impostors", n_impostors, least=1, integer=True)
     anchors = np.arange(len(labels)) if anchors is None else np.arange(len(labels))[np.asarray(anchors)]
-    triplets = [
-        combinations(anchors[first : first + len(near)], near, far)
-        for first, near, far in neighbours(
-            Z, np.unique(labels, return_inverse=True)[1], anchors, n_targets, n_impostors
-        )
-    ]
+    _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    k, j = min(n_targets, counts.max() - 1), min(n_impostors, len(labels) - counts.min())
+    Z = Z - Z.mean(axis=0)
+    parts = [anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])] if k and j else []
+    triplets = [combinations(part, *neighbours(Z, classes, part, k, j)) for part in parts]
     if not sum(map(len, triplets)):
         raise ValueError("no triplets: at least two labels are needed, and one of them with two samples.")
     return by_first(np.concatenate(triplets))
 
 
-def neighbours(Z: Matrix, labels: Vector, anchors: Vector, k: int, j: int) -> Iterator[tuple[int, Matrix, Matrix]]:
-    """Block by block of anchors: where it begins, and their nearest samples of the same label and of others."""
-    Z = np.ascontiguousarray(Z - Z.mean(axis=0))
-    squares = np.einsum("ij,ij->i", Z, Z)
-    rows = max(1, ENTRIES_IN_CACHE // len(Z))
-    for first in range(0, len(anchors), rows):
-        products = Z[anchors[first : first + rows]] @ Z.T
-        yield first, *nearest_of_two_kinds(products, squares, anchors, labels, first, k, j)
+def neighbours(Z: Matrix, labels: Vector, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
+    """The numbers of the k nearest of each anchor's label (a, k) and of the j nearest of others (a, j); -1: no more."""
+    near, far = (np.full((len(anchors), count), -1) for count in (k, j))
+    nearest, farther = (np.full(numbers.shape, np.inf) for numbers in (near, far))
+    squares, own = np.einsum("ij,ij->i", Z, Z), Z[anchors]
+    for start in range(0, len(Z), TILE[1]):
+        products = own @ Z[start : start + TILE[1]].T
+        nearest_of_two_kinds(products, squares, anchors, labels, start, nearest, near, farther, far)
+    return near, far
 
 
 def combinations(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from gramian._kernels.compiled import compiled
 
 
@@ -20,25 +18,24 @@ def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:
 
 
 @compiled
-def nearest_of_two_kinds(products: Any, squares: Any, anchors: Any, labels: Any, first: Any, k: Any, j: Any) -> Any:
-    """The numbers of the k nearest of the anchor's label and the j nearest of others, (a, k) and (a, j); -1: no more.
+def nearest_of_two_kinds(
+    products: Any, squares: Any, anchors: Any, labels: Any, start: Any, nearest: Any, near: Any, farther: Any, far: Any
+) -> None:
+    """Puts the samples of a tile into the lists of anchors: those of the anchor's label, and those of others.
 
-    products (a, N) are those of the samples `anchors[first]` and on with all samples, `squares` the squared norms of
-    these. An anchor is not its own neighbour; of samples as far, the smaller number comes first.
+    products (a, t) are those of the samples numbered `anchors` (a) with the t samples from `start` on; squares (N) are
+    squared norms. `nearest` (a, k) and `farther` (a, j) hold distances less the anchor's squared norm, sorted, and
+    `near` and `far` the samples' numbers. An anchor is not its own neighbour; of samples as far, the first stays.
     """
-    a, N = products.shape
-    near, far = np.full((a, k), -1), np.full((a, j), -1)
-    nearest, farther = np.empty(k, products.dtype), np.empty(j, products.dtype)
+    a, t = products.shape
+    k, j = nearest.shape[1], farther.shape[1]
     for i in range(a):
-        anchor = anchors[first + i]
-        nearest[:] = np.inf
-        farther[:] = np.inf
-        for n in range(N):
-            # Less the anchor's own squared norm, which changes no order.
-            distance = squares[n] - 2 * products[i, n]
+        anchor = anchors[i]
+        for m in range(t):
+            n = start + m
+            distance = squares[n] - 2 * products[i, m]
             if labels[n] != labels[anchor]:
-                if distance < farther[j - 1]:
-                    insert(distance, n, farther, far[i])
-            elif distance < nearest[k - 1] and n != anchor:
-                insert(distance, n, nearest, near[i])
-    return near, far
+                if distance < farther[i, j - 1]:
+                    insert(distance, n, farther[i], far[i])
+            elif distance < nearest[i, k - 1] and n != anchor:
+                insert(distance, n, nearest[i], near[i])

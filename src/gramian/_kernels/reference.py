@@ -179,17 +179,19 @@ def triangle_unpack(values: Any, n: Any) -> Any:
     return A
 
 
-def nearest_of_two_kinds(products: Any, squares: Any, anchors: Any, labels: Any, first: Any, k: Any, j: Any) -> Any:
-    """The numbers of the k nearest of the anchor's label and the j nearest of others; -1: no more."""
-    rows = anchors[first : first + len(products)]
-    distances = squares - 2 * products
-    same = labels[rows][:, None] == labels
-    itself = rows[:, None] == np.arange(len(labels))
-    kinds = []
-    for barred, count in ((~same | itself, k), (same, j)):
-        order = np.argsort(np.where(barred, np.inf, distances), axis=1, kind="stable")[:, :count]
-        kinds.append(np.where(np.take_along_axis(barred, order, axis=1), -1, order))
-    return tuple(kinds)
+def nearest_of_two_kinds(
+    products: Any, squares: Any, anchors: Any, labels: Any, start: Any, nearest: Any, near: Any, farther: Any, far: Any
+) -> None:
+    """Puts the samples of a tile into the lists of anchors: those of the anchor's label, and those of others."""
+    tile = np.arange(start, start + products.shape[1])
+    distances = squares[tile] - 2 * products
+    same = labels[anchors][:, None] == labels[tile]
+    itself = anchors[:, None] == tile
+    for barred, lengths, numbers in ((~same | itself, nearest, near), (same, farther, far)):
+        every = np.hstack([lengths, np.where(barred, np.inf, distances)])
+        found = np.hstack([numbers, np.where(barred, -1, tile)])
+        order = np.argsort(every, axis=1, kind="stable")[:, : lengths.shape[1]]
+        lengths[:], numbers[:] = np.take_along_axis(every, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
 def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:

@@ -19,7 +19,7 @@ stand in for the Prostate spectra.
 """
 
 from gramian.datasets.dataset import Dataset
-from gramian.datasets.loading import at_hand, describe, digits_389, gyrb, load, names
+from gramian.datasets.loading import NotAtHand, at_hand, describe, digits_389, gyrb, load, names
 from gramian.datasets.store import cache_folder
 
-__all__ = ["Dataset", "at_hand", "cache_folder", "describe", "digits_389", "gyrb", "load", "names"]
+__all__ = ["Dataset", "NotAtHand", "at_hand", "cache_folder", "describe", "digits_389", "gyrb", "load", "names"]

@@ -17,7 +17,23 @@ from gramian.datasets.download import fetched
 from gramian.datasets.planted import three_groups
 from gramian.datasets.prepare import sampled
 
-__all__ = ["at_hand", "describe", "digits_389", "gyrb", "load", "names"]
+__all__ = ["NotAtHand", "at_hand", "describe", "digits_389", "gyrb", "load", "names"]
+
+
+class NotAtHand(FileNotFoundError):
+    """Raised where a data set is neither at hand nor to be had; the message says which file to put where.
+
+    Examples
+    --------
+    >>> from gramian.datasets import NotAtHand, load
+    >>> try:
+    ...     samples = load("yaleb", download=False).X
+    ... except NotAtHand as error:
+    ...     print("Put yaleb.npz into" in str(error))
+    ... else:
+    ...     print(samples.shape == (2414, 1024))
+    True
+    """
 
 
 def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: bool = True) -> Dataset:
@@ -44,8 +60,8 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
 
     Raises
     ------
-    FileNotFoundError
-        Where the set is not at hand and cannot be downloaded; the message says which file to put where.
+    NotAtHand
+        A FileNotFoundError, where the set is neither at hand nor to be downloaded; it says which file to put where.
 
     Examples
     --------
@@ -72,11 +88,11 @@ def stored(name: str, entry: Entry, download: bool) -> Dataset:
     if path is not None:
         return store.read(path, entry.size)
     if entry.openml is None:
-        raise FileNotFoundError(advice(stem, entry, "it is not on OpenML"))
+        raise NotAtHand(advice(stem, entry, "it is not on OpenML"))
     if not download:
-        raise FileNotFoundError(advice(stem, entry, "download=False"))
+        raise NotAtHand(advice(stem, entry, "download=False"))
     if os.environ.get("GRAMIAN_OFFLINE"):
-        raise FileNotFoundError(advice(stem, entry, "GRAMIAN_OFFLINE is set"))
+        raise NotAtHand(advice(stem, entry, "GRAMIAN_OFFLINE is set"))
     try:
         with warnings.catch_warnings():
             # Of every attempt that fails; the error tells once.
@@ -85,7 +101,7 @@ def stored(name: str, entry: Entry, download: bool) -> Dataset:
         dataset = store.dataset_of(arrays, entry.size)
     except (OSError, ValueError, HTTPException) as error:
         cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be had: {error}"
-        raise FileNotFoundError(advice(stem, entry, cause)) from error
+        raise NotAtHand(advice(stem, entry, cause)) from error
     try:
         store.write(store.cache_folder() / f"{stem}.npz", arrays)
     except OSError as error:

@@ -64,7 +64,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         The first factor. "auto" is spectral, and the identity where the rank is full.
     growing : bool or Growing
         Whether batch solvers of many measurements an unknown start from where random subsets of them lead, each five
-        times the one before. The minimum is the same, and reached in a fraction of the time.
+        times the one before: where the minimum is unique, the same in a fraction of the time. From an `init` that is
+        an array only if a `Growing` is given.
     max_iter : int
         The most iterations of a batch solver over all the data; callbacks see these.
     tol : float
@@ -268,7 +269,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             return self.growing if solver.stops else None
         if not isinstance(self.growing, bool | np.bool_):
             raise ValueError(f"growing={self.growing!r} is not valid. Give True, False, or a Growing.")
-        return Growing(seed=int(rng.integers(2**31))) if self.growing and solver.stops else None
+        wanted = self.growing and solver.stops and isinstance(self.init, str)
+        return Growing(seed=int(rng.integers(2**31))) if wanted else None
 
     def _resumed(self, problem: Problem, units: Units) -> Matrix:
         """The factor that a stream has come to."""

@@ -91,7 +91,7 @@ class Problem:
         """The one term of a problem that can be sampled from."""
         terms = [term for block in self.blocks for term in block.terms]
         if len(terms) != 1 or not isinstance(terms[0], Term):
-            raise ValueError("mini-batches need a problem of one block with one term.")
+            raise ValueError("mini-batches and growing samples need a problem of one block with one term.")
         return terms[0]
 
     def take(self, rows: Rows) -> Problem:

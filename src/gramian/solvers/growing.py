@@ -61,6 +61,7 @@ class Growing:
         checked_number("least", self.least, least=0)
         checked_number("tol", self.tol, least=0)
         checked_number("max_iter", self.max_iter, least=0, integer=True)
+        checked_number("seed", self.seed, least=0, integer=True)
 
     def sizes(self, m: int, unknowns: int) -> list[int]:
         """The sizes of the subsets of m measurements, rising; none where all of them are few."""
