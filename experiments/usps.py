@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
+from experiments.endings import converged
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.kernel_learning import (
     ALIKE,
@@ -216,8 +217,14 @@ def better_than_logdet(records: Records) -> Verdict:
 
 
 def better_than_baselines(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against kernel PCA."""
-    return compared(records, (PCA,), BETTER)
+    """Flat and λ = 0.5 against kernel PCA, one of the paper's two baselines."""
+    return without_mvu(compared(records, (PCA,), BETTER))
+
+
+def without_mvu(verdict: Verdict) -> Verdict:
+    """A verdict on part of what a claim compares: it holds in part at most."""
+    status = "holds in part" if verdict.status == "holds" else verdict.status
+    return Verdict(status, verdict.measured, f"{verdict.why} MVU not run.".strip())
 
 
 def enough(records: Records) -> Verdict:
@@ -255,7 +262,7 @@ def joint(records: Records) -> Verdict:
 
 
 def seconds(records: Records) -> Verdict:
-    """The order of seconds."""
+    """The order of seconds, MVU's left out."""
     words, took = timed(records)
     text = f"{words}: " + ", ".join(f"{method} {s:.2f} s" for method, s in took.items())
     parts = {
@@ -266,13 +273,16 @@ def seconds(records: Records) -> Verdict:
     wrong = [part for part, true in parts.items() if not true]
     rows = only(records, protocol=IN_TURN)
     sweeps, published = (mean(rows, method, "iterations") for method in (LOGDET, PUBLISHED))
-    needs = "it needs" if mean(rows, PUBLISHED, "converged") == 1 else "not in"
-    why = f"LogDet-KL is compiled, and converges in {sweeps:.0f} sweeps of random orders; in one order, as published, "
-    why += f"{needs} {published:.0f}. KSR decomposes its graph as a dense matrix. MVU was not run."
+    short, slow = (
+        "converges in" if mean(rows, method, "converged") == 1 else "does not always converge in"
+        for method in (LOGDET, PUBLISHED)
+    )
+    why = f"LogDet-KL is compiled, and {short} {sweeps:.0f} sweeps of random orders; in one order, as published, it "
+    why += f"{slow} {published:.0f}. KSR decomposes its graph as a dense matrix."
     if not wrong:
-        return holds(text, why)
+        return without_mvu(holds(text, why))
     why = f"Not so: {'; '.join(wrong)}. {why}"
-    return in_part(text, why) if len(wrong) < len(parts) else fails(text, why)
+    return without_mvu(in_part(text, why) if len(wrong) < len(parts) else fails(text, why))
 
 
 def new_samples(records: Records) -> Verdict:
@@ -314,5 +324,6 @@ CLAIMS = [
         joint,
     ),
     Claim("usps-new", "10.2", "The learned kernel does not generalise to new samples.", new_samples),
+    Claim("usps-converged", "10.2", "Not the paper's: all fits converge.", converged),
     Claim("usps-prototype", "10.2", "Not the paper's: a prototype's scores under this protocol.", prototype),
 ]
