@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from experiments.experiment import Records, Verdict, fails, holds, in_part
 
 __all__ = ["converged"]
 
 
 def converged(records: Records) -> Verdict:
-    """Whether fits met their tolerance, or stopped at the most iterations allowed; counted by protocol and method."""
+    """Whether fits met their tolerance, or stopped before; counted by protocol and method."""
     ended = [row for row in records if row.get("converged") is not None]
     stopped = [row for row in ended if not row["converged"]]
-    measured = f"{len(ended) - len(stopped)} of {len(ended)} fits whose end was recorded"
+    measured = f"{len(ended) - len(stopped)} of the {len(ended)} fits whose end was recorded met their tolerance"
     if not ended:
         return in_part("no fit recorded its end", "Nothing can be said.")
     if not stopped:
         return holds(measured)
-    kinds = {(row["protocol"], row["method"]): 0 for row in stopped}
-    for row in stopped:
-        kinds[row["protocol"], row["method"]] += 1
-    told = [
-        f"{method} {count} of {sum(row['method'] == method and row['protocol'] == protocol for row in ended)} ({protocol})"
-        for (protocol, method), count in kinds.items()
-    ]
-    why = f"Stopped at the most iterations allowed, with the scores they had then: {', '.join(told)}."
+    totals, counts = (Counter((row["method"], row["protocol"]) for row in rows) for rows in (ended, stopped))
+    told = [f"{method} {count} of {totals[method, where]} ({where})" for (method, where), count in counts.items()]
+    most = max(row["iterations"] for row in stopped)
+    why = f"Stopped before, after {most} iterations at most, and judged as they were then: {', '.join(told)}."
     return in_part(measured, why) if len(stopped) < len(ended) else fails(measured, why)

@@ -185,14 +185,17 @@ def rotations(records: Records) -> Verdict:
 
 
 def whitenings(records: Records) -> Verdict:
-    """Polar of full rank alone, under whitening."""
+    """All algorithms, under whitening; which of them do not see it."""
     whole = [name for name in POLAR if "r = d" in name]
     _, worst = extremes(records, "whitening", whole)
-    best, _ = extremes(records, "whitening", [name for name in FLAT + POLAR if name not in whole])
-    measured = f"polar with r = d: at most {worst:.0e}; all others: at least {best:.0e}"
-    if worst < ROUNDING < best:
+    others = extremes(records, "whitening", [name for name in FLAT + POLAR if name not in whole])
+    measured = f"polar with r = d: at most {worst:.0e}; all others: {others[0]:.0e} to {others[1]:.0e}"
+    unmoved = [name for name in FLAT + POLAR if extremes(records, "whitening", [name])[1] < ROUNDING]
+    if not unmoved or len(unmoved) == len(FLAT + POLAR):
+        return verdict(max(worst, others[1]), measured)
+    if unmoved == whole:
         return in_part(measured, "Whitening is not orthogonal: only the affine-invariant metric does not see it.")
-    return verdict(max(worst, best), measured)
+    return in_part(measured, f"Only {'; '.join(unmoved)} do not see it.")
 
 
 def scalings(records: Records) -> Verdict:
@@ -200,8 +203,10 @@ def scalings(records: Records) -> Verdict:
     _, polar = extremes(records, "(X, μy)", POLAR)
     flat, _ = extremes(records, "(X, μy)", FLAT)
     _, free = extremes(records, "(X, μy)", [WITHOUT_UNITS])
-    measured = f"polar at most {polar:.0e}; flat at least {flat:.0e}, but {free:.0e} with steps that have no units"
-    why = "Measured as (X, μy) against μW. Flat falls short by the paper's steps alone, which are of a fixed length."
+    measured = f"polar at most {polar:.0e}; flat at least {flat:.0e}, and {free:.0e} with steps that have no units"
+    why = "Measured as (X, μy) against μW."
+    if flat > ROUNDING > free:
+        why += " Flat falls short by the paper's steps alone, which are of a fixed length."
     return verdict(polar, measured, why)
 
 
@@ -209,7 +214,8 @@ def changes_of_units(records: Records) -> Verdict:
     """Polar, when data and targets are scaled; flat for comparison."""
     _, polar = extremes(records, "(μX, μy)", POLAR)
     _, flat = extremes(records, "(μX, μy)", FLAT)
-    why = "Trivially: W stays as it is and the cost is multiplied by μ². It holds for flat as well."
+    why = "Trivially: W stays as it is and the cost is multiplied by μ²."
+    why += " It holds for flat as well." if flat < ROUNDING else ""
     return verdict(polar, f"polar at most {polar:.0e}; flat at most {flat:.0e}", why)
 
 

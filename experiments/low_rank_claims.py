@@ -40,11 +40,8 @@ LABELS = {method: f"{method} after PCA" for method in (*RIVALS, "NCA")} | {"trip
 #: An error is much below another if it is at most this share of it.
 MUCH = 2 / 3
 MEANING = "Much better is taken to mean: at most two thirds of the error."
-#: By method: why it may fall short.
-REASONS = {
-    "polar": "At larger ranks principal directions hold most of what matters, and a projection costs little.",
-    "polar, online": "In trials the error of online polar changed much with the mini-batch, and so with its steps.",
-}
+#: Where some method falls short at larger ranks alone.
+LARGE = "Perhaps principal directions hold most of what matters at larger ranks, so that a projection costs little."
 #: Ranks that are very small.
 SMALL = 5
 
@@ -126,7 +123,7 @@ def judged(good: list[str], bad: list[str], measured: str, why: str = "") -> Ver
 
 def much_better(records: Records, ranks: list[int], ours: tuple[str, ...], theirs: str, least: Reference) -> Verdict:
     """Some methods against what is least(name, rank), at each of some ranks on each data set."""
-    good, bad, parts, short = [], [], [], set()
+    good, bad, parts, short = [], [], [], []
     for name in datasets_of(records):
         wanted = [least(name, rank) for rank in ranks]
         lines: list[str] = []
@@ -140,12 +137,13 @@ def much_better(records: Records, ranks: list[int], ours: tuple[str, ...], their
             good += [method] * (len(ranks) - len(off))
             if off:
                 behind[listed(off, 0)].append(f"({method})" if "," in method else method)
-                short.add(method)
+                short.append(off)
         bad += [f"{' and '.join(methods)} on {name} at rank {off}" for off, methods in behind.items()]
         parts.append(f"{name}: {'; '.join(lines)}; {theirs} {listed(wanted)}")
     measured = f"errors in % at ranks {listed(ranks, 0)}. {'. '.join(parts)}"
-    reasons = [why for method, why in REASONS.items() if method in short]
-    return judged(good, bad, measured, " ".join([MEANING, *reasons]))
+    # Falls short at the largest ranks, and from the first of these on.
+    large = any(min(ranks) < off[0] and off == ranks[-len(off) :] for off in short)
+    return judged(good, bad, measured, f"{MEANING} {LARGE}" if large else MEANING)
 
 
 def overall(records: Records) -> Verdict:
