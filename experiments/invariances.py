@@ -195,7 +195,7 @@ def whitenings(records: Records) -> Verdict:
         return verdict(max(worst, others[1]), measured)
     if unmoved == whole:
         return in_part(measured, "Whitening is not orthogonal: only the affine-invariant metric does not see it.")
-    return in_part(measured, f"Only {'; '.join(unmoved)} do not see it.")
+    return in_part(measured, f"It is not seen by {'; '.join(unmoved)} alone.")
 
 
 def scalings(records: Records) -> Verdict:

@@ -141,7 +141,7 @@ def much_better(records: Records, ranks: list[int], ours: tuple[str, ...], their
         bad += [f"{' and '.join(methods)} on {name} at rank {off}" for off, methods in behind.items()]
         parts.append(f"{name}: {'; '.join(lines)}; {theirs} {listed(wanted)}")
     measured = f"errors in % at ranks {listed(ranks, 0)}. {'. '.join(parts)}"
-    # Falls short at the largest ranks, and from the first of these on.
+    # The reason is one of large ranks: it does not stand where a small one falls short as well.
     large = any(min(ranks) < off[0] and off == ranks[-len(off) :] for off in short)
     return judged(good, bad, measured, f"{MEANING} {LARGE}" if large else MEANING)
 

@@ -138,6 +138,28 @@ def test_claims_on_uci_follow_the_records():
     assert uci.competing(uci_rows(ITML=1)).status == "does not hold"
 
 
+def test_minimal_errors_on_most_sets_are_a_part_of_the_claim():
+    def won(count):
+        lost = uci.PAPER.sets[count:]
+        return [r | {"error": 1.0} if r["method"] == "LMNN" and r["dataset"] in lost else r for r in uci_rows()]
+
+    statuses = [uci.minimal(won(count)).status for count in (4, 3, 2)]
+    assert statuses == ["holds", "holds in part", "does not hold"]
+    assert "LMNN sees all labels" in uci.minimal(won(2)).why
+    assert "ITML" not in uci.minimal(won(2)).why
+
+
+def test_a_method_is_worse_beyond_two_standard_errors():
+    def records(shift):
+        noise = np.array([-1.0, 1.0, -1.0, 1.0])
+        errors = {"flat": 5 + shift + noise, "ITML": 5 + 0 * noise}
+        return [{"dataset": "a", "method": m, "error": float(e)} for m, column in errors.items() for e in column]
+
+    # The standard error is 1/√3, below the standard deviation of 2/√3.
+    assert uci.worse(records(1.16), "a", "flat", "ITML")
+    assert not uci.worse(records(1.15), "a", "flat", "ITML")
+
+
 def test_the_prototype_is_met_within_two_standard_deviations():
     def records(shift):
         return [

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from experiments import complexity, lambda_epsilon, online_batch, subspace_learned, toys
+from experiments import complexity, invariances, lambda_epsilon, online_batch, subspace_learned, toys
 from experiments.progress import Progress, plain
 
 from gramian import minimize
@@ -32,6 +32,55 @@ def test_subspaces_are_judged_by_their_records():
     assert status(subspace_learned, "subspace-learned", spoilt) == "does not hold"
     assert status(subspace_learned, "subspace-joint-fit", spoilt) == "does not hold"
     assert status(subspace_learned, "subspace-extremes", spoilt) == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"), [((3, 3), "holds in part"), ((8, 6), "holds"), ((3, 6), "holds in part")]
+)
+def test_interpolation_is_judged_by_train_errors(between, expected):
+    errors = dict(zip((0.0, 0.25, 0.75, 1.0), (9, *between, 5), strict=True))
+    records = [
+        {"kind": "fit", "weight": w, "train_error": e, "frame_speed": w, "core_speed": 1 - w} for w, e in errors.items()
+    ]
+    verdict = subspace_learned.interpolations(records)
+    assert verdict.status == expected
+    assert ("agree" in verdict.why) == (between == (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("fixed", "learned", "expected"),
+    [
+        ((1, 1), (2, 0.5), "holds"),
+        ((1, 1), (1.05, 0.5), "holds in part"),
+        ((1, 1), (2, 2), "holds in part"),
+        ((2, 1), (1, 2), "does not hold"),
+    ],
+    ids=["as the paper says", "small gain", "learned never wins", "the other way"],
+)
+def test_few_samples_want_a_gain_that_ends(fixed, learned, expected):
+    records = [
+        {"kind": "few", "n": n, "weight": w, "test_error": error, "off": 10.0}
+        for w, errors in ((0.0, fixed), (0.5, learned))
+        for n, error in zip((20, 200), errors, strict=True)
+    ]
+    assert status(subspace_learned, "subspace-few-samples", records) == expected
+
+
+@pytest.mark.parametrize(
+    ("errors", "iterations", "expected"),
+    [
+        ((2.0, 1.0), (10, 100), "holds"),
+        ((1.0, 1.0), (90, 100), "holds"),
+        ((1.0, 1.0), (10, 100), "holds in part"),
+        ((1.0, 2.0), (10, 100), "does not hold"),
+    ],
+)
+def test_a_trade_off_counts_time(errors, iterations, expected):
+    records = [
+        {"tol": tol, "weight": 0.5, "test_error": e, "iterations": k}
+        for tol, e, k in zip((1e-4, 1e-5), errors, iterations, strict=True)
+    ]
+    assert status(lambda_epsilon, "lambda-trade-off", records) == expected
 
 
 def test_points_of_a_perfect_fit_lie_on_the_ellipse():
@@ -124,3 +173,16 @@ def test_costs_are_judged_by_their_records():
     assert complexity.bounds("matrices", "online polar") == {"d": 2, "p": 1, "r": 2}
     assert {claim.check(grown(stated)).status for claim in complexity.CLAIMS} == {"holds"}
     assert {claim.check(grown(doubled)).status for claim in complexity.CLAIMS} == {"does not hold"}
+
+
+def test_whitening_is_seen_unless_no_algorithm_sees_it():
+    def verdict(seen):
+        names = invariances.FLAT + invariances.POLAR
+        rows = [{"change": "whitening", "algorithm": n, "deviation": 1.0 if n in seen else 0.0} for n in names]
+        return invariances.whitenings(rows)
+
+    everyone = invariances.FLAT + invariances.POLAR
+    assert [verdict(seen).status for seen in ([], everyone)] == ["holds", "does not hold"]
+    # One of the others that does not see it, beside polar of full rank that does.
+    assert verdict([name for name in everyone if name != "batch flat"]).why == "It is not seen by batch flat alone."
+    assert verdict(["batch flat"]).status == "holds in part"

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from experiments import gyrb
+from experiments import digits, gyrb, usps
+from experiments.endings import converged
 from experiments.kernel_learning import (
+    BOTH,
     FIXED,
     FLAT,
     HELD_OUT,
     KSR,
+    LOGDET,
+    LOGDET_10,
     METHODS,
     PCA,
     TRANSDUCTIVE,
@@ -104,3 +108,101 @@ def test_distances_of_samples_without_pairs_are_seen_to_stay():
     Z[4] *= 2
     assert gyrb.left_alone(Z, np.array([[0, 1]]))["moved"] == pytest.approx(3)
     assert gyrb.left_alone(Z, np.array([[0, 1], [2, 3]])) == {"untouched": 1, "moved": None}
+
+
+def status(experiment, name, records):
+    return next(claim.check(records).status for claim in experiment.CLAIMS if claim.id == name)
+
+
+def gyrb_rows(flat, untouched=3, moved=1.0):
+    """Bounds from 10, 20, 30 and 40 pairs: flat has these scores, the others 0.9 and no sample where it was."""
+    return [
+        row(method, pairs, score if method == FLAT else 0.9)
+        | {"protocol": gyrb.BOUNDS, "untouched": untouched, "moved": 0.0 if method == FLAT else moved}
+        for pairs, score in zip((10, 20, 30, 40), flat, strict=True)
+        for method in gyrb.MODELS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flat", "inferior", "disappears"),
+    [
+        ((0.6, 0.7, 0.9, 0.9), "holds", "holds"),
+        ((0.9, 0.7, 0.8, 0.9), "holds in part", "holds"),
+        ((0.9, 0.9, 0.9, 0.6), "does not hold", "does not hold"),
+        ((0.9, 0.9, 0.9, 0.9), "does not hold", "does not hold"),
+    ],
+    ids=["as the paper says", "not at fewest", "at most pairs alone", "never"],
+)
+def test_flat_is_inferior_where_it_is_short_at_few_pairs(flat, inferior, disappears):
+    records = gyrb_rows(flat)
+    assert status(gyrb, "gyrb-flat", records) == inferior
+    assert status(gyrb, "gyrb-disappears", records) == disappears
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [({}, "holds"), ({"untouched": 0}, "does not hold"), ({"moved": 0.0}, "does not hold")],
+    ids=["as the paper says", "none untouched", "others leave them too"],
+)
+def test_untouched_samples_are_the_reason_only_where_they_can_be(changed, expected):
+    verdict = gyrb.partial_update(gyrb_rows((0.6, 0.7, 0.9, 0.9), **changed))
+    assert verdict.status == expected
+    assert ("not the reason" in verdict.why) == (expected != "holds")
+
+
+def digits_rows(scores):
+    """Scores by method at 10 and at 100 pairs, the same on samples seen and held out."""
+    return [
+        row(method, pairs, score) | {"protocol": protocol}
+        for protocol in (TRANSDUCTIVE, HELD_OUT)
+        for method, both in scores.items()
+        for pairs, score in zip((10, 100), both, strict=True)
+    ] + [row(PCA, 0, 0.4) | {"protocol": protocol} for protocol in (TRANSDUCTIVE, HELD_OUT)]
+
+
+def test_digits_are_judged_by_their_records():
+    names = [f"digits-{name}" for name in ("alike", "outperformed", "sufficient", "few")]
+    others = dict.fromkeys((KSR, LOGDET, LOGDET_10, FIXED), (0.7, 0.8))
+    good = digits_rows({FLAT: (0.5, 1.0), BOTH: (0.5, 0.9), **others})
+    assert {status(digits, name, good) for name in names} == {"holds"}
+    spoilt = digits_rows({FLAT: (0.7, 1.0), BOTH: (0.7, 0.8), **others, KSR: (0.5, 0.6)})
+    assert {status(digits, name, spoilt) for name in names} == {"does not hold"}
+
+
+def usps_rows(proposed, seconds):
+    """Rows of both protocols at ranks 4 and 8 from 100 pairs, at 4 from 10 as well; and of the methods timed."""
+    scores = dict.fromkeys(usps.METHODS, 0.5) | {FLAT: proposed, BOTH: proposed}
+    ending = {"iterations": 9, "converged": True}
+    rows = [
+        row(method, pairs, score) | {"protocol": protocol, "rank": rank} | ending
+        for protocol in (TRANSDUCTIVE, HELD_OUT)
+        for rank, pairs in ((4, 10), (4, 100), (8, 100))
+        for method, score in scores.items()
+    ]
+    rows += [row(PCA, 0, 0.4) | {"protocol": p, "rank": r} for p in (TRANSDUCTIVE, HELD_OUT) for r in (4, 8)]
+    timed = {"protocol": usps.IN_TURN, "rank": 4} | ending
+    return rows + [row(m, 100, 1.0) | timed | {"seconds": seconds.get(m, 3.0)} for m in usps.TIMED]
+
+
+def test_usps_is_judged_by_its_records():
+    good, spoilt = usps_rows(0.9, {KSR: 1.0, FLAT: 2.0}), usps_rows(0.2, {KSR: 9.0, FLAT: 8.0, BOTH: 99.0})
+    for name in ("ksr", "enough", "logdet", "joint"):
+        assert status(usps, f"usps-{name}", good) == "holds"
+        assert status(usps, f"usps-{name}", spoilt) == "does not hold"
+
+
+def test_usps_claims_on_mvu_hold_in_part_at_most():
+    good, spoilt = usps_rows(0.9, {KSR: 1.0, FLAT: 2.0}), usps_rows(0.2, {KSR: 9.0, FLAT: 8.0, BOTH: 99.0})
+    for check in (usps.better_than_baselines, usps.seconds):
+        assert (check(good).status, check(spoilt).status) == ("holds in part", "does not hold")
+        assert "MVU not run" in check(good).why
+
+
+def test_fits_that_did_not_converge_are_counted():
+    done, stopped = ({"protocol": "a", "iterations": 7, "converged": end} for end in (True, False))
+    assert converged([row(FLAT, 10, 1.0) | done, row(PCA, 0, 1.0)]).status == "holds"
+    verdict = converged([row(FLAT, 10, 1.0) | done, row(FLAT, 10, 1.0) | stopped])
+    assert verdict.status == "holds in part"
+    assert "flat 1 of 2 (a)" in verdict.why
+    assert converged([row(FLAT, 10, 1.0) | stopped]).status == "does not hold"
