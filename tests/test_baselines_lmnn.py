@@ -58,6 +58,36 @@ def test_lmnn_reaches_the_least_objective(load, mu, k):
     assert model.objective_ <= best.fun * (1 + 1e-3)
 
 
+def test_lmnn_reaches_it_from_raw_features_too():
+    X, y = (part[::3] for part in load_wine(return_X_y=True))
+    objective, _ = explicit_objective(X, y, 3, 0.5)
+    scale = 1 / X.std(axis=0)[:, None]
+
+    def of_standardised(flat):
+        value, slope = objective((scale * flat.reshape(13, 13)).ravel())
+        return value, (scale * slope.reshape(13, 13)).ravel()
+
+    best = minimize(of_standardised, np.eye(13).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
+    model = LMNN().fit(X, y)
+    assert model.converged_
+    assert model.objective_ <= best.fun * (1 + 1e-2)
+
+
+def test_lmnn_is_converged_only_where_a_smaller_tol_gains_little():
+    X, y = load_wine(return_X_y=True)
+    coarse, fine = (LMNN(tol=tol).fit(X, y) for tol in (1e-4, 1e-6))
+    assert coarse.converged_
+    assert fine.converged_
+    assert fine.objective_ <= coarse.objective_ <= fine.objective_ * (1 + 1e-2)
+
+
+def test_lmnn_does_not_take_rounds_cut_short_for_convergence(iris, monkeypatch):
+    monkeypatch.setattr("gramian.baselines.lmnn.ROUND", 1)
+    with pytest.warns(ConvergenceWarning, match="max_iter=5 rounds"):
+        # Steps so small a share of the objective that the change between rounds alone would do.
+        assert not LMNN(max_iter=5, tol=0.5).fit(*iris).converged_
+
+
 def test_lmnn_knows_of_all_impostors_in_the_end(iris):
     X, y = iris
     few, many = (LMNN(n_impostors=m, tol=1e-5).fit(X, y).objective_ for m in (1, 100))

@@ -13,6 +13,7 @@ from sklearn.metrics import euclidean_distances
 from gramian.baselines.mahalanobis import Mahalanobis
 from gramian.checks import checked_number
 from gramian.discriminant import principal_directions
+from gramian.estimators.base import whitened
 from gramian.estimators.supervision import centred, check_components, checked_labels, spread
 from gramian.features import Features
 from gramian.geometries import Scaled
@@ -58,9 +59,10 @@ class LMNN(Mahalanobis):
 
     j running over the k targets of i, its nearest of its class by the Euclidean distance, fixed once, and l over all
     samples of other classes. It is solved on a factor of W by conjugate gradients, with the triplets that violate the
-    margin added round by round until the objective settles and next to none of it is due to triplets not known yet.
-    The kink of the hinge is rounded off over a width that falls from 1 to 0.01. At full rank the problem is convex in
-    W. A round costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
+    margin added round by round until the objective settles, within a round and from one to the next, and next to none
+    of it is due to triplets not known yet. Up to 500 features, the units of each do not slow it down. The kink of the
+    hinge is rounded off over a width that falls from 1 to 0.01. At full rank the problem is convex in W. A round
+    costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------
@@ -161,17 +163,19 @@ class LMNN(Mahalanobis):
         """The factor (d, r) at which the objective settles."""
         active = nearest_triplets(features.dense(), labels, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
         targets, factor = np.unique(active[:, :2], axis=0), self._start(features, active)
-        objective, most = np.inf, self.n_impostors
+        objective, most, geometry = np.inf, self.n_impostors, whitened(features)
         for turn in range(self.max_iter):
             problem = lmnn_problem(features, targets, active, self.mu, WIDTHS[min(turn, len(WIDTHS) - 1)])
-            point = Scaled().point(factor)
-            factor = minimize(problem, ConjugateGradient(), point, max_iter=ROUND, tol=self.tol / 10).point.G
+            result = minimize(problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND, tol=self.tol / 10)
+            factor = result.point.G
             # Twice as many each time, so that in the end none is left out.
             Z, before, most = features.image(factor), objective, 2 * most
             objective, violated = swept(Z, labels, targets, self.mu, most)
             change = max(abs(before - objective), objective - known_objective(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = turn + 1, objective
-            self.converged_ = bool(self.n_iter_ >= len(WIDTHS) and change <= self.tol * objective)
+            # Rounds that were cut short change little too.
+            settled = self.n_iter_ >= len(WIDTHS) and result.converged
+            self.converged_ = bool(settled and change <= self.tol * objective)
             if self.converged_:
                 break
             active = joined(active, violated, len(labels))

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian.checks import checked_number
 from gramian.estimators.checks import checked_callback, chosen
-from gramian.geometries import GEOMETRIES, Geometry, Point
+from gramian.features import Features
+from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
 from gramian.objective import Problem
 from gramian.progress import combined
 from gramian.sampling import generator
@@ -21,7 +22,11 @@ from gramian.solvers import SOLVERS, Online, Record, Result, Solver, minimize
 from gramian.solvers.loop import HALTED, STUCK
 from gramian.types import Matrix, Vector
 
-__all__ = ["HALTED", "PSDEstimator", "uses_online"]
+__all__ = ["HALTED", "PSDEstimator", "uses_online", "whitened"]
+
+# Up to this dimension the second moment of the data is worth its d x d products.
+LARGEST_MOMENT = 500
+RIDGE = 1e-5
 
 
 class PSDEstimator(BaseEstimator):
@@ -126,6 +131,18 @@ def finite(factor: Matrix) -> Matrix:
     if not np.isfinite(factor).all():
         raise ValueError("the factor is no longer finite: the steps were too long. Scale X, or lower the step.")
     return factor
+
+
+def whitened(features: Features) -> Scaled:
+    """The scaled geometry, by the data's second moment too, where that is cheap."""
+    n, d = features.shape
+    if not d <= min(n, LARGEST_MOMENT):
+        return Scaled()
+    rows = features.take(np.arange(0, n, -(-n // (20 * d))))
+    moment = rows.pull(rows.dense()) / rows.shape[0]
+    # A ridge, for features that are copies of others, and one for those that are zero.
+    own = np.diag(moment)
+    return Scaled(moment + np.diag(RIDGE * own + np.finfo(own.dtype).eps * max(own.max(), 1e-30)))
 
 
 def uses_online(estimator: Any) -> bool:

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gramian.estimators.base import PSDEstimator, finite, uses_online
+from gramian.estimators.base import PSDEstimator, finite, uses_online, whitened
 from gramian.estimators.checks import (
     checked_factor,
     checked_rank,
@@ -30,10 +30,6 @@ from gramian.solvers.online import Schedule
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
-
-# Up to this dimension the second moment of the data is worth its d x d products.
-LARGEST_MOMENT = 500
-RIDGE = 1e-5
 
 
 class Stream(NamedTuple):
@@ -282,14 +278,9 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     def _fitting(self, problem: Problem) -> Geometry:
         """The geometry; "scaled" by the data's second moment too, where that is cheap."""
         features = problem.blocks[0].features
-        n, d = features.shape
-        if self.geometry != "scaled" or isinstance(features, Identity) or not d <= min(n, LARGEST_MOMENT):
+        if self.geometry != "scaled" or isinstance(features, Identity):
             return self._geometry()
-        rows = features.take(np.arange(0, n, -(-n // (20 * d))))
-        moment = rows.pull(rows.dense()) / rows.shape[0]
-        # A ridge, for features that are copies of others, and one for those that are zero.
-        own = np.diag(moment)
-        return Scaled(moment + np.diag(RIDGE * own + np.finfo(own.dtype).eps * max(own.max(), 1e-30)))
+        return whitened(features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
