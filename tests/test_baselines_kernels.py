@@ -385,19 +385,21 @@ def test_blocks_of_the_graph_are_told_apart(rng):
     i, j = np.triu_indices(30, 1)
     pairs, same = np.column_stack([i, j]), block[i] == block[j]
     settings = {"kernel": "rbf", "gamma": 1.0, "n_neighbors": 0, "ridge": 1e-9}
-    model = KernelSpectralRegression(2, **settings).fit_pairs(X, pairs, np.where(same, 1, -1))
+    model = KernelSpectralRegression(2, **settings).fit_pairs(X, pairs, y=np.where(same, 1, -1))
     np.testing.assert_allclose(model.eigenvalues_, 1)
     centres = np.array([model.embedding_[block == b].mean(axis=0) for b in range(3)])
     spread = np.abs(model.embedding_ - centres[block]).max()
     assert spread < 1e-6 * np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(3, 1)].min()
     # Two blocks more would need two more positive eigenvalues: there are none.
-    more = KernelSpectralRegression(4, **settings).fit_pairs(X, pairs[same], np.ones(same.sum()))
+    more = KernelSpectralRegression(4, **settings).fit_pairs(X, pairs[same], y=np.ones(same.sum()))
     assert more.embedding_.shape == (30, 2)
 
 
 def test_coefficients_solve_the_regressions(data):
     X, _ = data
-    model = KernelSpectralRegression(3, kernel="rbf", ridge=0.2, n_neighbors=4).fit_pairs(X, [[0, 1], [0, 40]], [1, -1])
+    model = KernelSpectralRegression(3, kernel="rbf", ridge=0.2, n_neighbors=4).fit_pairs(
+        X, [[0, 1], [0, 40]], y=[1, -1]
+    )
     C = np.eye(60) - 1 / 60
     K = rbf_kernel(X)
     N = constrained_graph(K, 4, np.array([[0, 1], [0, 40]]), np.array([True, False]))
@@ -423,17 +425,19 @@ def test_pairs_change_the_graph_of_nearest_samples(rng):
 def test_samples_that_nothing_is_joined_to_do_no_harm(data):
     X, _ = data
     pairs = np.array([[i, j] for block in (range(10), range(30, 40)) for i in block for j in block if i < j])
-    model = KernelSpectralRegression(1, kernel="rbf", n_neighbors=0).fit_pairs(X, pairs, np.ones(len(pairs)))
+    model = KernelSpectralRegression(1, kernel="rbf", n_neighbors=0).fit_pairs(X, pairs, y=np.ones(len(pairs)))
     Z = model.embedding_[:, 0]
     assert np.isfinite(Z).all()
     assert Z[:10].min() > Z[30:40].max() or Z[:10].max() < Z[30:40].min()
     with pytest.raises(ValueError, match="no samples are joined"):
-        KernelSpectralRegression(1, n_neighbors=0).fit_pairs(X, [[0, 1]], [-1])
+        KernelSpectralRegression(1, n_neighbors=0).fit_pairs(X, [[0, 1]], y=[-1])
 
 
 def test_signs_of_pairs_are_checked(data):
     with pytest.raises(ValueError, match=r"y must be \+1 \(same\) or -1 \(different\)"):
-        KernelSpectralRegression().fit_pairs(data[0], [[0, 1]], [2])
+        KernelSpectralRegression().fit_pairs(data[0], [[0, 1]], y=[2])
+    with pytest.raises(TypeError, match="positional"):
+        KernelSpectralRegression().fit_pairs(data[0], [[0, 1]], [1])
 
 
 # Neighbours.

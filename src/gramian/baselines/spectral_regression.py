@@ -116,7 +116,7 @@ class KernelSpectralRegression(KernelMap):
             self._learn(X, self._given(X), pairs, same)
         return self
 
-    def fit_pairs(self, X: Any, pairs: Any, y: Any) -> Self:
+    def fit_pairs(self, X: Any, pairs: Any, *, y: Any) -> Self:
         """Learn from pairs of the same or of different kind.
 
         Parameters
