@@ -139,7 +139,6 @@ def test_feature_names_are_kept(learner, iris):
     [
         ([[0, 1], [2, 2]], [1, -1], r"pairs\[1\] = \(2, 2\) joins a sample to itself"),
         ([[0, 1], [2, 3]], [1, 0], r"y must be \+1"),
-        ([[0, 1], [2, 3]], [1, 1], "Give pairs of both kinds"),
         ([[0, 1], [2, 3]], None, "is missing"),
         ([[0, 1], [2, 500]], [1, -1], "pairs"),
     ],
@@ -147,6 +146,35 @@ def test_feature_names_are_kept(learner, iris):
 def test_bad_pairs_are_refused(learner, iris, pairs, y, message):
     with pytest.raises(ValueError, match=message):
         clone(learner).fit_pairs(iris[0], pairs, y=y)
+
+
+@pytest.mark.parametrize("learner", BOUNDED, ids=by_name)
+def test_bounds_need_pairs_of_both_kinds(learner, iris):
+    with pytest.raises(ValueError, match="Give pairs of both kinds"):
+        clone(learner).fit_pairs(iris[0], [[0, 1], [2, 3]], y=[1, 1])
+
+
+@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+def test_a_stream_goes_on_pair_by_pair(learner, iris):
+    X, y = iris
+    pairs, signs = signed(y, 120)
+    one_by_one, at_once = (clone(learner).fit_pairs(X, pairs[:40], y=signs[:40]) for _ in range(2))
+    calibrated = one_by_one.threshold_
+    for pair, sign in zip(pairs[40:], signs[40:], strict=True):
+        one_by_one.partial_fit_pairs(X, [pair], y=[sign])
+    at_once.partial_fit_pairs(X, pairs[40:], y=signs[40:])
+    A = at_once.get_mahalanobis_matrix()
+    assert np.allclose(one_by_one.get_mahalanobis_matrix(), A, rtol=1e-8, atol=1e-10)
+    # POLA learns its threshold; that of others needs pairs of both kinds.
+    kept = at_once.bias_**0.5 if isinstance(learner, POLA) else calibrated
+    assert np.isclose(one_by_one.threshold_, kept)
+
+
+@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+def test_one_pair_leaves_no_threshold_where_there_was_none(learner, iris):
+    X, y = iris
+    model = clone(learner).fit(X, y).partial_fit_pairs(X, [[0, 149]], y=[-1])
+    assert hasattr(model, "threshold_") == isinstance(learner, POLA)
 
 
 @pytest.mark.parametrize("learner", STREAMS, ids=by_name)
@@ -209,7 +237,7 @@ def test_bad_priors_are_refused(learner, wine, prior, message):
         clone(learner).set_params(prior=prior).fit(X, y)
 
 
-@pytest.mark.parametrize("learner", BOUNDED, ids=by_name)
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=by_name)
 def test_coincident_samples_say_nothing(learner, iris):
     X, y = iris
     pairs, signs = signed(y, 80)
@@ -218,10 +246,12 @@ def test_coincident_samples_say_nothing(learner, iris):
     model, known = (clone(learner) for _ in range(2))
     model.fit_pairs(twice, more, y=np.r_[signs, 1, -1])
     known.fit_pairs(X, pairs, y=signs)
-    assert model.bounds_ == known.bounds_
+    for learned in ("bounds_", "bias_"):
+        assert getattr(model, learned, None) == getattr(known, learned, None)
     assert np.array_equal(model.components_, known.components_)
-    with pytest.raises(ValueError, match="coincide"):
-        model.fit_pairs(twice, [[0, 150], [7, 157]], y=[1, -1])
+    for learn in (model.fit_pairs, getattr(model, "partial_fit_pairs", model.fit_pairs)):
+        with pytest.raises(ValueError, match="the samples of every pair coincide"):
+            learn(twice, [[0, 150], [7, 157]], y=[1, -1])
 
 
 # The kernels
@@ -427,6 +457,21 @@ def test_pola_ends_on_the_right_side_of_a_far_pair():
     assert model.threshold_ == model.bias_**0.5
     assert np.allclose(model.get_mahalanobis_matrix(), moved)
     assert np.array_equal(model.predict(pairs, X), [1, -1])
+
+
+def test_pola_does_not_take_signs_for_targets(iris):
+    model = POLA()
+    for learn in (model.fit_pairs, model.partial_fit_pairs):
+        with pytest.raises(TypeError, match="positional"):
+            learn(iris[0], [[0, 1], [0, 149]], [1, -1])
+
+
+def test_pola_learns_from_pairs_of_one_kind():
+    X = np.array([[0.0, 0.0], [1.0, 2.0]])
+    near, far = (POLA().partial_fit_pairs(X, [[0, 1]], y=[sign]) for sign in (1, -1))
+    # From A = 0 all pairs are near.
+    assert not near.components_.any()
+    assert far.pair_distance([[0, 1]], X)[0] > far.threshold_
 
 
 def test_pola_separates_what_can_be_separated(rng):

@@ -80,7 +80,10 @@ class LEGO(PairStream, BoundedLearner):
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None
     ) -> Self:
-        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
+        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`.
+
+        Later calls may have as few as one pair. Where y is of one kind, `threshold_` stays as it was.
+        """
         return self._from_pairs(X, pairs, (target, sense, y), goes_on=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:

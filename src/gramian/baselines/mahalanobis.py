@@ -26,7 +26,16 @@ from gramian.estimators.supervision import (
 from gramian.sampling import generator
 from gramian.types import Matrix, Vector
 
-__all__ = ["BoundedLearner", "Constraints", "Mahalanobis", "PairLearner", "PairStream", "prior_matrix", "root_of"]
+__all__ = [
+    "BoundedLearner",
+    "Constraints",
+    "Mahalanobis",
+    "PairLearner",
+    "PairStream",
+    "check_apart",
+    "prior_matrix",
+    "root_of",
+]
 
 #: How samples are read: whole matrices are learned in float64.
 KINDS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
@@ -131,14 +140,17 @@ class PairLearner(Mahalanobis):
     def _from_pairs(self, X: Any, pairs: Any, given: tuple[Any, Any, Any], goes_on: bool) -> Self:
         """Learns from pairs in the order given."""
         X, pairs = given_pairs(X, pairs)
+        before = getattr(self, "threshold_", None)
         with self._learning(goes_on):
             samples = self._validated(X, goes_on=goes_on)
             self._update(samples, checked_pairs(pairs, len(samples)), given, goes_on)
-            return self if given[2] is None else self._calibrated(pairs, given[2], X)
+            return self if given[2] is None else self._calibrated(pairs, given[2], X, before)
 
-    def _calibrated(self, pairs: Any, y: Any, X: Any) -> Self:
-        """With the threshold that tells these pairs apart best."""
-        return self.calibrate_threshold(pairs, y, X)
+    def _calibrated(self, pairs: Any, y: Any, X: Any, before: float | None) -> Self:
+        """With the threshold that tells these pairs apart best; that from before, where they are of one kind."""
+        if len(np.unique(y)) > 1:
+            return self.calibrate_threshold(pairs, y, X)
+        return self if before is None else self.set_threshold(before)
 
 
 class BoundedLearner(PairLearner):
@@ -184,10 +196,9 @@ class BoundedLearner(PairLearner):
         z = X[first] - X[second]
         squared = np.einsum("ij,ij->i", z @ A, z)
         apart = squared > 0
-        if not apart.any():
-            raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
+        check_apart(apart)
         if y is not None and target is None and sense is None and hasattr(self, "bounds_"):
-            signs = checked_signs(y, len(pairs))
+            signs = checked_signs(y, len(pairs), both=False)
             target, sense, y = np.where(signs > 0, *self.bounds_), -signs, None
         target, sense, bounds = asked(pairs, target, sense, y, squared[apart])
         if bounds is not None:
@@ -213,6 +224,12 @@ class PairStream:
         self
         """
         return self._from_labels(X, y, goes_on=hasattr(self, "components_"))
+
+
+def check_apart(apart: Vector) -> None:
+    """A ValueError unless the samples of some pair (m,) do not coincide."""
+    if not apart.any():
+        raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
 
 
 def root_of(A: Matrix) -> Matrix:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 
-from gramian.baselines.mahalanobis import PairLearner, PairStream, root_of
+from gramian.baselines.mahalanobis import PairLearner, PairStream, check_apart, root_of
 from gramian.checks import checked_number
 from gramian.estimators.distances import checked_signs
 from gramian.types import Matrix, Vector
@@ -66,16 +66,16 @@ class POLA(PairStream, PairLearner):
         self.n_epochs = n_epochs
         self.random_state = random_state
 
-    def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+    def fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Learn from pairs of samples.
 
         Parameters
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
         pairs : array of int, shape (m, 2)
-            Rows of X.
+            Rows of X. Pairs of samples that coincide are left out.
         y : array of +1 and -1, shape (m,)
-            +1 for pairs that should be near, -1 for pairs that should be far.
+            +1 for pairs that should be near, -1 for pairs that should be far. One kind will do.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class POLA(PairStream, PairLearner):
         """
         return self._from_pairs(X, pairs, (None, None, y), goes_on=False)
 
-    def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+    def partial_fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
         return self._from_pairs(X, pairs, (None, None, y), goes_on=hasattr(self, "components_"))
 
@@ -91,19 +91,23 @@ class POLA(PairStream, PairLearner):
         super()._check_settings()
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
-    def _calibrated(self, pairs: Any, y: Any, X: Any) -> Self:
+    def _calibrated(self, pairs: Any, y: Any, X: Any, before: float | None) -> Self:
         """With the threshold that was learned along with the metric."""
         return self.set_threshold(self.bias_**0.5)
 
     def _update(self, X: Matrix, pairs: Matrix, given: tuple[Any, Any, Any], goes_on: bool) -> None:
         if given[2] is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
-        signs = checked_signs(given[2], len(pairs))
+        signs = checked_signs(given[2], len(pairs), both=False)
+        z = X[pairs[:, 0]] - X[pairs[:, 1]]
+        # A pair that coincides moves b alone, and a far one takes back all that b has learned.
+        apart = z.any(axis=1)
+        check_apart(apart)
         A = self.get_mahalanobis_matrix() if goes_on else np.zeros((X.shape[1], X.shape[1]))
         b, self.n_updates_ = self.bias_ if goes_on else 1.0, 0
         for _ in range(self.n_epochs):
-            for (i, j), sign in zip(pairs, signs, strict=True):
-                moved, b = onto_pair(A, b, X[i] - X[j], sign)
+            for difference, sign in zip(z[apart], signs[apart], strict=True):
+                moved, b = onto_pair(A, b, difference, sign)
                 if moved is not A:
                     A, b = onto_cone(moved, b, sign)
                     self.n_updates_ += 1
