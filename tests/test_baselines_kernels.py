@@ -377,6 +377,17 @@ def test_bounds_that_cannot_hold_are_told(rng):
         model.fit_pairs(X, [[0, 1], [1, 2]], [1.0, 4.0])
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize(
+    "model", [LogDetKL(2), LogDetKL(None), LogDetKL(1, center=False), KernelSpectralRegression(2)], ids=repr
+)
+def test_samples_that_all_coincide_are_told(model, kernel):
+    model = clone(model).set_params(kernel=kernel)
+    with pytest.raises(ValueError, match=r"the kernel is constant: all samples coincide.*Give samples that differ"):
+        model.fit(np.full((20, 20), 0.1), np.arange(20) % 2)
+    assert not hasattr(model, "embedding_")
+
+
 # Kernel spectral regression.
 
 

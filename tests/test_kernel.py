@@ -341,7 +341,7 @@ BAD = {
     "continuous y": ({}, lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),
     "y of another length": ({}, lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
     "one sample": ({}, lambda X, y: (X[:1], y[:1]), "1 sample"),
-    "constant X": ({}, lambda X, y: (0 * X, y), "rank=3 exceeds the rank 0 of the centred kernel"),
+    "constant X": ({}, lambda X, y: (0 * X, y), "the kernel is constant: .* that differ, or init='random'"),
     "kernel not square": (RAW, None, r"the kernel has shape \(60, 6\); expected a square matrix"),
     "kernel not symmetric": (RAW, lambda X, y: (np.triu(X @ X.T), y), r"not symmetric: K\[\d+, \d+\] = .*, K\["),
     "kernel not semidefinite": (RAW, lambda X, y: (-X @ X.T, y), "not positive semidefinite: its eigenvalues go from"),

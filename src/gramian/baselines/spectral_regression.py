@@ -13,7 +13,7 @@ from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
 from gramian.estimators.checks import unchanged_on_failure
 from gramian.estimators.distances import checked_signs
-from gramian.estimators.given_kernel import Given, KernelMap, check_rank, checked_pairing, signed
+from gramian.estimators.given_kernel import Given, KernelMap, check_rank, check_varies, checked_pairing, signed
 from gramian.estimators.supervision import checked_pairs
 from gramian.sampling import generator, labelled_pairs
 from gramian.types import Matrix, Vector
@@ -145,6 +145,7 @@ class KernelSpectralRegression(KernelMap):
 
     def _learn(self, X: Any, given: Given, pairs: Matrix, same: Vector) -> None:
         """Sets all that a fit sets."""
+        check_varies(given)
         graph = constrained_graph(given.kernel, self.n_neighbors, pairs, same)
         self.eigenvalues_, responses = graph_responses(graph, self.rank)
         coefficients = given.solve(responses, self.ridge)

@@ -21,7 +21,7 @@ from gramian.measurements import Pairs
 from gramian.sampling import labelled_pairs
 from gramian.types import Matrix, Vector
 
-__all__ = ["Given", "GivenKernel", "KernelMap", "check_rank", "checked_pairing", "signed"]
+__all__ = ["Given", "GivenKernel", "KernelMap", "check_rank", "check_varies", "checked_pairing", "signed"]
 
 PAIRS_PER_SAMPLE = 20
 # Shares of the largest entry and of the largest eigenvalue: with more than this a matrix is no kernel.
@@ -165,6 +165,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GivenKernel):
 
     def _leading(self, given: Given, rank: int, otherwise: str = "") -> Matrix:
         """Kernel PCA, (n, r): the r leading directions of the kernel, centred before or after."""
+        check_varies(given, otherwise)
         values, vectors = given.values[:rank], given.vectors[:, :rank]
         if not self.center:
             n = len(given.kernel)
@@ -230,6 +231,12 @@ def decomposed(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
         )
     kept = np.flatnonzero(values > rounding)[::-1]
     return values[kept], vectors[:, kept], least
+
+
+def check_varies(given: Given, otherwise: str = "") -> None:
+    """A ValueError where the centred kernel is zero; it may say what to do otherwise."""
+    if not len(given.values):
+        raise ValueError(f"the kernel is constant: all samples coincide. Give samples that differ{otherwise}.")
 
 
 def signed(vectors: Matrix) -> Matrix:
