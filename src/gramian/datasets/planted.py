@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
-from sklearn.utils import check_random_state
 
 from gramian.datasets.dataset import Dataset
+from gramian.datasets.prepare import source
 
 __all__ = ["three_groups"]
 
@@ -22,7 +22,7 @@ def three_groups(random_state: Any = 0, n_dimensions: int = 6, separation: float
     Points are drawn with unit variance around three centres, each `separation` away from the origin along an axis of
     its own; K_ij = exp(-‖p_i - p_j‖²/m), m the median of the squared distances.
     """
-    rng = check_random_state(random_state)
+    rng = source(random_state)
     y = np.repeat(np.arange(len(GROUPS)), GROUPS)
     points = rng.standard_normal((len(y), n_dimensions)) + separation * np.eye(len(GROUPS), n_dimensions)[y]
     squared = pdist(points, "sqeuclidean")

@@ -13,7 +13,7 @@ from gramian.checks import checked_number
 from gramian.datasets.dataset import Dataset
 from gramian.types import Vector
 
-__all__ = ["arcsinh", "complete_and_distinct", "logarithm", "sampled", "without_constant_columns"]
+__all__ = ["arcsinh", "complete_and_distinct", "logarithm", "sampled", "source", "without_constant_columns"]
 
 
 def without_constant_columns(dataset: Dataset) -> Dataset:
@@ -50,10 +50,15 @@ def arcsinh(dataset: Dataset, unit: float) -> Dataset:
 def sampled(dataset: Dataset, classes: tuple[int, ...], per_class: int, random_state: Any) -> Dataset:
     """So many samples of each of some classes, drawn without replacement, class by class; no split."""
     checked_number("per_class", per_class, least=1, integer=True)
-    rng = check_random_state(random_state)
+    rng = source(random_state)
     draw = partial(rng.choice, size=per_class, replace=False)
     rows = np.concatenate([np.sort(draw(members(dataset, label, per_class))) for label in classes])
     return renumbered(replace(dataset, test=None).take(rows))
+
+
+def source(random_state: Any) -> Any:
+    """What to draw from: a Generator as it is, else a RandomState, by which seeds have always been drawn here."""
+    return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
 
 
 def members(dataset: Dataset, label: int, least: int) -> Vector:
