@@ -101,7 +101,7 @@ class POLA(PairStream, PairLearner):
         signs = checked_signs(given[2], len(pairs), both=False)
         z = X[pairs[:, 0]] - X[pairs[:, 1]]
         # A pair that coincides moves b alone, and a far one takes back all that b has learned.
-        apart = z.any(axis=1)
+        apart = np.abs(z).max(axis=1) > 0
         check_apart(apart)
         A = self.get_mahalanobis_matrix() if goes_on else np.zeros((X.shape[1], X.shape[1]))
         b, self.n_updates_ = self.bias_ if goes_on else 1.0, 0
