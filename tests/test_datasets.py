@@ -190,6 +190,22 @@ def test_the_planted_kernel_is_fixed_by_its_seed():
     assert "stand-in" in datasets.gyrb().description
 
 
+@pytest.mark.parametrize("draw", [datasets.gyrb, pytest.param(datasets.digits_389, marks=needs("pendigits"))])
+def test_generators_draw_too(draw):
+    first, again = (draw(random_state=np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first.X, again.X)
+    rng = np.random.default_rng(5)
+    draw(random_state=rng)
+    # It goes on from where it stands.
+    assert (draw(random_state=rng).X != first.X).any()
+
+
+def test_seeds_draw_what_they_always_drew():
+    np.testing.assert_allclose(
+        datasets.gyrb(0).X[0, 1:4], [0.46793145764463645, 0.7382341739668485, 0.3524596329829365], rtol=1e-12
+    )
+
+
 def test_what_scikit_learn_has_needs_nothing_else(nowhere):
     dataset = datasets.load("digits")
     assert datasets.at_hand("digits")
@@ -210,9 +226,12 @@ def test_unknown_names_are_helped():
         datasets.load("prostate")
 
 
-def test_types_of_x_are_checked():
-    with pytest.raises(ValueError, match=r"dtype=<class 'int'> is not valid\. Choose np\.float64 or np\.float32"):
-        datasets.load("iris", dtype=int)
+@pytest.mark.parametrize(
+    ("dtype", "said"), [(int, "<class 'int'>"), ("abc", "'abc'"), (5, "5"), ({"a": 1}, "{'a': 1}")]
+)
+def test_types_of_x_are_checked(dtype, said):
+    with pytest.raises(ValueError, match=rf"dtype={said} is not valid\. Choose np\.float64 or np\.float32"):
+        datasets.load("iris", dtype=dtype)
 
 
 def test_offline_says_which_file_to_put_where(nowhere):
@@ -279,6 +298,9 @@ def test_a_download_of_another_size_is_refused(balance, nowhere, monkeypatch):
     assert not nowhere.exists()
 
 
+WHOLE = {"data": np.ones((625, 4)), "target": np.arange(625) % 3}
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -289,8 +311,20 @@ def test_a_download_of_another_size_is_refused(balance, nowhere, monkeypatch):
         ({"data": np.ones((3, 4)), "target": np.arange(3)}, "it holds 3 x 4 in 3 classes and 3 labels; expected 625"),
         ({"data": np.ones((625, 4)), "target": 1 + np.arange(625) % 3}, r"its labels are 1 \.\. 3; expected 0 \.\. 2"),
         ({"data": np.ones((625, 4)), "target": np.array([None] * 625)}, "cannot be used"),
+        (
+            WHOLE | {"test_mask": np.arange(625) % 2},
+            r"its test_mask is int64 of shape \(625,\); expected bool of shape",
+        ),
+        (WHOLE | {"test_mask": np.ones(624, bool)}, r"its test_mask is bool of shape \(624,\); expected bool of shape"),
+        (WHOLE | {"data": np.full((625, 4), "1")}, "its data is of type <U1; expected numbers"),
+        (WHOLE | {"data": np.float64(1)}, "expected 625 x 4"),
+        (WHOLE | {"data": np.full((625, 4), np.nan)}, "2500 of its values are NaN or infinite"),
+        (WHOLE | {"data": np.full((625, 4), np.inf)}, "2500 of its values are NaN or infinite"),
     ],
-    ids=["empty", "text", "truncated", "keys", "size", "labels", "pickles"],
+    ids=[
+        *("empty", "text", "truncated", "keys", "size", "labels", "pickles"),
+        *("mask of numbers", "short mask", "words", "scalar", "missing", "infinite"),
+    ],
 )
 def test_spoilt_files_are_named(content, said, nowhere):
     path = nowhere / "balance_scale.npz"
@@ -303,6 +337,18 @@ def test_spoilt_files_are_named(content, said, nowhere):
         datasets.load("balance_scale")
     assert str(path) in str(raised.value)
     assert "Delete it and load again" in str(raised.value)
+
+
+@pytest.mark.parametrize(("value", "allowed"), [(np.nan, True), (np.inf, False)])
+def test_values_may_be_missing_where_the_catalogue_says_so(value, allowed, nowhere):
+    X = np.ones((683, 35))
+    X[5, 7] = value
+    write_npz(nowhere / "soybean.npz", data=X, target=np.arange(683) % 19)
+    if allowed:
+        np.testing.assert_array_equal(datasets.load("soybean", raw=True).X, X)
+    else:
+        with pytest.raises(ValueError, match=r"soybean\.npz cannot be used: 1 of its values are infinite"):
+            datasets.load("soybean", raw=True)
 
 
 def test_sparse_files_stay_sparse(nowhere, monkeypatch):
@@ -320,14 +366,30 @@ def test_sparse_files_stay_sparse(nowhere, monkeypatch):
     np.testing.assert_array_equal(dataset.split()[1].toarray(), [[0, 0, 3], [0, 4, 0]])
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path):
+def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
     path = tmp_path / "set.npz"
     store.write(path, {"data": np.ones(3)})
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="data holds objects"):
         store.write(path, {"data": np.array([None])})
+
+    def full(part, **_):
+        part.write(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space left"):
+        store.write(path, {"data": np.zeros(3)})
     assert [p.name for p in tmp_path.iterdir()] == ["set.npz"]
     with np.load(path) as file:
         np.testing.assert_array_equal(file["data"], np.ones(3))
+
+
+def test_only_arrays_are_written(tmp_path, monkeypatch):
+    # To older NumPy a setting, as allow_pickle, is one more array.
+    given = []
+    monkeypatch.setattr(np, "savez_compressed", lambda file, *args, **arrays: given.append(arrays))
+    store.write(tmp_path / "set.npz", {"data": np.ones(3)})
+    assert [list(arrays) for arrays in given] == [["data"]]
 
 
 @pytest.mark.parametrize(

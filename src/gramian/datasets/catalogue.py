@@ -49,6 +49,8 @@ class Entry:
         Samples of each class in the standard test set, which is the last rows; for OpenML, which has no mask.
     span : tuple of float, optional
         The least and the greatest value, where OpenML may have others.
+    missing : bool
+        True where values may be NaN; other sets with NaN are refused.
     """
 
     size: tuple[int, int, int]
@@ -63,6 +65,7 @@ class Entry:
     labels: tuple[str, ...] = ()
     test_counts: tuple[int, ...] = ()
     span: tuple[float, float] | None = None
+    missing: bool = False
 
     @property
     def text(self) -> str:
@@ -146,6 +149,7 @@ CATALOGUE: dict[str, Entry] = {
         prepared="rows with missing values and repeated rows are dropped: 532 x 35 in 15 classes (the paper: 17).",
         prepare=complete_and_distinct,
         openml=("soybean", 42),
+        missing=True,
         labels=(
             *("diaporthe-stem-canker", "charcoal-rot", "rhizoctonia-root-rot", "phytophthora-rot", "brown-stem-rot"),
             *("powdery-mildew", "downy-mildew", "brown-spot", "bacterial-blight", "bacterial-pustule"),

@@ -73,12 +73,21 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
     ((178, 13), 'alcohol', ('class_0', 'class_1', 'class_2'))
     """
     key, entry = found(name)
-    kind = np.dtype(dtype)
-    if kind not in (np.float64, np.float32):
-        raise ValueError(f"dtype={dtype!r} is not valid. Choose np.float64 or np.float32.")
+    kind = checked_kind(dtype)
     dataset = stored(key, entry, download) if entry.make is None else entry.make()
     dataset = replace(dataset, name=key, X=dataset.X.astype(kind), description=entry.text)
     return dataset if raw or entry.prepare is None else entry.prepare(dataset)
+
+
+def checked_kind(dtype: Any) -> np.dtype:
+    """The type of X, given as one or by name."""
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError):
+        kind = None
+    if kind not in (np.float64, np.float32):
+        raise ValueError(f"dtype={dtype!r} is not valid. Choose np.float64 or np.float32.")
+    return kind
 
 
 def stored(name: str, entry: Entry, download: bool) -> Dataset:
@@ -86,7 +95,7 @@ def stored(name: str, entry: Entry, download: bool) -> Dataset:
     stem = entry.file or name
     path = store.file_of(stem)
     if path is not None:
-        return store.read(path, entry.size)
+        return store.read(path, entry.size, entry.missing)
     if entry.openml is None:
         raise NotAtHand(advice(stem, entry, "it is not on OpenML"))
     if not download:
@@ -98,7 +107,7 @@ def stored(name: str, entry: Entry, download: bool) -> Dataset:
             # Of every attempt that fails; the error tells once.
             warnings.simplefilter("ignore")
             arrays = fetched(entry.openml[1], entry.labels, entry.test_counts, entry.span)
-        dataset = store.dataset_of(arrays, entry.size)
+        dataset = store.dataset_of(arrays, entry.size, entry.missing)
     except (OSError, ValueError, HTTPException) as error:
         cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be had: {error}"
         raise NotAtHand(advice(stem, entry, cause)) from error
@@ -177,7 +186,7 @@ def digits_389(per_class: int = 100, *, random_state: Any = 0, dtype: Any = np.f
     ----------
     per_class : int
         At most 1055.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
     dtype : {np.float64, np.float32}
 
     Returns
@@ -203,7 +212,7 @@ def gyrb(random_state: Any = 0) -> Dataset:
 
     Parameters
     ----------
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Where the files of data sets lie, and how they are read and written: `.npz` without pickled objects.
 
 Keys of a file: `data` (n, d), or `csr_data`, `csr_indices`, `csr_indptr`, `csr_shape`; `target` (n,), integers from 0;
-and where there are some `test_mask` (n,), `feature_names`, `target_names`, `vocabulary_utf8` (feature names as bytes,
-one a line). NaN is a missing value.
+and where there are some `test_mask` (n,) of bool, `feature_names`, `target_names`, `vocabulary_utf8` (feature names as
+bytes, one a line). NaN is a missing value, which few sets may have.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -60,20 +61,23 @@ def file_of(stem: str) -> Path | None:
     return next((path for folder in folders if (path := folder / f"{stem}.npz").is_file()), None)
 
 
-def read(path: Path, size: tuple[int, int, int]) -> Dataset:
+def read(path: Path, size: tuple[int, int, int], missing: bool = False) -> Dataset:
     """The data set in a file, if it is whole and has so many samples, features and classes."""
     try:
         # Opened here, for NumPy leaves files open that are no archives.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return dataset_of({key: file[key] for key in file.files}, size)
+            return dataset_of({key: file[key] for key in file.files}, size, missing)
     except UNREADABLE as error:
         raise ValueError(
             f"{path} cannot be used: {error}. Delete it and load again, or put a whole copy in its place."
         ) from error
 
 
-def dataset_of(arrays: Mapping[str, Vector], size: tuple[int, int, int]) -> Dataset:
-    """The data set that the arrays of a file hold, X in its own type, if it has the size that it should have."""
+def dataset_of(arrays: Mapping[str, Vector], size: tuple[int, int, int], missing: bool = False) -> Dataset:
+    """The data set that the arrays of a file hold, X in its own type, if it has the size that it should have.
+
+    NaN is refused unless values may be missing.
+    """
     needed = {"target", *(SPARSE if "csr_data" in arrays else ["data"])}
     if not needed <= set(arrays):
         raise ValueError(f"it has no key {' nor '.join(sorted(needed - set(arrays)))}")
@@ -84,12 +88,24 @@ def dataset_of(arrays: Mapping[str, Vector], size: tuple[int, int, int]) -> Data
         X = arrays["data"]
     y, test = arrays["target"].astype(np.int64), arrays.get("test_mask")
     found = (*X.shape, len(np.unique(y)))
-    lengths = {len(y), X.shape[0] if test is None else len(test)}
-    if found != size or lengths != {size[0]}:
+    if found != size or len(y) != size[0]:
         raise ValueError(f"it holds {in_words(found)} and {len(y)} labels; expected {in_words(size)}")
     if y.min() != 0 or y.max() != size[-1] - 1:
         raise ValueError(f"its labels are {y.min()} .. {y.max()}; expected 0 .. {size[-1] - 1}")
+    if test is not None and (test.dtype != bool or test.shape != y.shape):
+        raise ValueError(f"its test_mask is {test.dtype} of shape {test.shape}; expected bool of shape {y.shape}")
+    check_values(X.data if scipy.sparse.issparse(X) else X, missing)
     return Dataset("", X, y, test, feature_names(arrays), texts(arrays.get("target_names")))
+
+
+def check_values(values: Vector, missing: bool) -> None:
+    """A ValueError unless they are numbers and finite, or NaN where values may be missing."""
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"its data is of type {values.dtype}; expected numbers")
+    # Integers are finite, and may be many.
+    bad = 0 if values.dtype.kind != "f" else int(np.sum(np.isinf(values) if missing else ~np.isfinite(values)))
+    if bad:
+        raise ValueError(f"{bad} of its values are {'' if missing else 'NaN or '}infinite")
 
 
 def in_words(size: tuple[int, ...]) -> str:
@@ -111,10 +127,15 @@ def feature_names(arrays: Mapping[str, Vector]) -> tuple[str, ...]:
 
 def write(path: Path, arrays: Mapping[str, Vector]) -> None:
     """Arrays in a file that appears whole or not at all."""
+    for key, array in arrays.items():
+        if array.dtype.hasobject:
+            raise ValueError(f"{key} holds objects, which only pickles could keep. Give numbers or text.")
+    # No setting beside them: to older NumPy that is one more array.
+    kept: Any = arrays
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.stem, suffix=".part", delete=False) as part:
         try:
-            np.savez_compressed(part, allow_pickle=False, **arrays)
+            np.savez_compressed(part, **kept)
         except BaseException:
             part.close()
             os.unlink(part.name)
