@@ -141,8 +141,8 @@ def whitened(features: Features) -> Scaled:
     rows = features.take(np.arange(0, n, -(-n // (20 * d))))
     moment = rows.pull(rows.dense()) / rows.shape[0]
     # A ridge, for features that are copies of others, and one for those that are zero.
-    own = np.diag(moment)
-    return Scaled(moment + np.diag(RIDGE * own + np.finfo(own.dtype).eps * max(own.max(), 1e-30)))
+    own, limits = np.diag(moment), np.finfo(moment.dtype)
+    return Scaled(moment + np.diag(RIDGE * own + max(limits.eps * own.max(), limits.tiny)))
 
 
 def uses_online(estimator: Any) -> bool:
