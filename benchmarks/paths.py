@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.timing import THREADS
 from gramian import PSDRegressor
 from gramian.objective import Evaluation
-from gramian.solvers import Solver
+from gramian.solvers import Growing, Solver
 from gramian.solvers.loop import Step
 
 Path = list[tuple[float, np.ndarray]]
@@ -140,7 +140,8 @@ def ours(solver: Solver, **settings: Any) -> Method:
 
     def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
         path: Path = []
-        chosen = {"init": start} | settings
+        # From an array it grows only if told to; by default it has a start of its own.
+        chosen = {"init": start, "growing": Growing()} | settings
         model = PSDRegressor(start.shape[1], solver=Noted(solver, path, perf_counter()), random_state=0, **chosen)
         with warnings.catch_warnings():
             # Methods that are slow run out of iterations.
