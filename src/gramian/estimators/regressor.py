@@ -31,6 +31,9 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
 
+# A fit is as good as perfect at this share of tol: little noise should not be taken for none.
+PERFECT = 0.01
+
 
 class Stream(NamedTuple):
     """What `partial_fit` goes on from, beside the factor."""
@@ -65,7 +68,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     max_iter : int
         The most iterations of a batch solver over all the data; callbacks see these.
     tol : float
-        Stops when errors are below tol times those of W = 0, or cost or factor change by less than this share.
+        Stops when the cost is below a hundredth of tol times that of W = 0, or cost or factor change by less than this
+        share.
     batch_size, n_epochs : int
         For solver="online". A solver given as an object has its own batch size and seed.
     random_state : int, RandomState or None
@@ -154,7 +158,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             geometry = self._fitting(problem)
             point = geometry.point(self._start(problem, rng, units, geometry))
             growing = self._growing(solver, rng)
-            result = self._solve(problem, point, solver, units.cost, perfect=self.tol**2, growing=growing)
+            result = self._solve(problem, point, solver, units.cost, perfect=PERFECT * self.tol, growing=growing)
             self.factor_ = finite(units.factor(result.point.G))
             self._stream = Stream(units, result.memory.schedule, geometry) if isinstance(solver, Online) else None
         self._warn(result)
