@@ -27,7 +27,7 @@ def principal_directions(features: Features, rank: int, rng: np.random.Generator
     """The leading right singular vectors of X, (d, r), about the origin; sparse data is never made dense."""
     n, d = features.shape
     if d <= LARGEST_COVARIANCE:
-        moment = features.pull(features.image(np.eye(d, dtype=features.dtype)))
+        moment = features.pull(features.dense())
         return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :rank])
     # A randomised range: three rounds of products, enough for a start.
     Q = rng.standard_normal((d, min(rank + 20, n, d))).astype(features.dtype)
