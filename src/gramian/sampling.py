@@ -181,18 +181,19 @@ def nearest_triplets(
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     k, j = min(n_targets, counts.max() - 1), min(n_impostors, len(labels) - counts.min())
     Z = Z - Z.mean(axis=0)
+    squares = np.einsum("ij,ij->i", Z, Z)
     parts = [anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])] if k and j else []
-    triplets = [combinations(part, *neighbours(Z, classes, part, k, j)) for part in parts]
+    triplets = [combinations(part, *neighbours(Z, squares, classes, part, k, j)) for part in parts]
     if not sum(map(len, triplets)):
         raise ValueError("no triplets: at least two labels are needed, and one of them with two samples.")
     return by_first(np.concatenate(triplets))
 
 
-def neighbours(Z: Matrix, labels: Vector, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
+def neighbours(Z: Matrix, squares: Vector, labels: Vector, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
     """The numbers of the k nearest of each anchor's label (a, k) and of the j nearest of others (a, j); -1: no more."""
     near, far = (np.full((len(anchors), count), -1) for count in (k, j))
     nearest, farther = (np.full(numbers.shape, np.inf) for numbers in (near, far))
-    squares, own = np.einsum("ij,ij->i", Z, Z), Z[anchors]
+    own = Z[anchors]
     for start in range(0, len(Z), TILE[1]):
         products = own @ Z[start : start + TILE[1]].T
         nearest_of_two_kinds(products, squares, anchors, labels, start, nearest, near, farther, far)
