@@ -21,15 +21,18 @@ _HOMES = {
 _MODULES = (
     "baselines",
     "closeness",
+    "contracts",
+    "coordinates",
     "datasets",
+    "execution",
     "features",
     "geometries",
-    "initialise",
     "losses",
     "measurements",
     "penalties",
-    "sampling",
     "solvers",
+    "starts",
+    "supervision",
 )
 
 __all__ = [

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from gramian.estimators import MetricLearner
-from gramian.progress import Reporter
+from gramian.progress import ProgressPrinter
 from gramian.types import Matrix, Vector
 
 __all__ = ["main"]
@@ -29,7 +29,7 @@ def main(picture: str = "demo.png") -> tuple[float, float]:
     train, test = train - train.mean(axis=0), test - train.mean(axis=0)
     print(f"{len(train)} images of digits to learn from, {len(test)} to test on, {train.shape[1]} pixels each.\n")
     principal = np.linalg.svd(train, full_matrices=False)[2][:2].T
-    learner = MetricLearner(n_components=2, random_state=0, callback=Reporter(5, sys.stdout))
+    learner = MetricLearner(n_components=2, random_state=0, callback=ProgressPrinter(5, sys.stdout).iteration)
     learned = learner.fit(train, labels).components_.T
     errors, planes = [], {}
     print()

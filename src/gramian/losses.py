@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramian._kernels.squared import squared_along, squared_judge, squared_quartic
+from gramian._kernels.squared import squared_along, squared_quartic, squared_value_and_slopes
 from gramian.types import Vector
 
-__all__ = ["LOSSES", "Linear", "Loss", "Squared"]
+__all__ = ["LOSSES", "Hinge", "Linear", "Loss", "Squared"]
 
 
 class Loss(ABC):
@@ -25,12 +25,22 @@ class Loss(ABC):
 
     #: False if the value has no lower bound; then only bounded geometries have a minimum.
     bounded: ClassVar[bool] = True
+    #: True if the compiled online kernels know the loss.
+    compiled: ClassVar[bool] = False
+    #: Multiplying predictions and targets by u multiplies the value by u**degree, the loss being `rescaled`.
+    degree: ClassVar[float] = 2.0
+
+    def rescaled(self, unit: float) -> Loss:
+        """Return the loss for predictions and targets that are multiplied by a unit: parameters follow."""
+        return self
 
     @abstractmethod
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
         """Value, slope and curvature in the prediction, (m,) each."""
 
-    def judge(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> tuple[float, Vector, float]:
+    def value_and_slopes(
+        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
+    ) -> tuple[float, Vector, float]:
         """Total value, weighted slopes (m,), and Σ |slope · prediction|, the scale of the value's rounding error."""
         value, slope, _ = self(prediction, target, sense)
         slope = weight * slope
@@ -71,6 +81,8 @@ class Squared(Loss):
     array([2., 2., 0.])
     """
 
+    compiled = True
+
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
         """Value, slope and curvature."""
         error = prediction - target
@@ -78,9 +90,11 @@ class Squared(Loss):
         error = active * error
         return error * error / 2, error, active
 
-    def judge(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> tuple[float, Vector, float]:
+    def value_and_slopes(
+        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
+    ) -> tuple[float, Vector, float]:
         """Total value, weighted slopes, and the scale of the rounding error, in one compiled sweep."""
-        return squared_judge(prediction, target, sense, weight)
+        return squared_value_and_slopes(prediction, target, sense, weight)
 
     def along(
         self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
@@ -110,11 +124,26 @@ class Linear(Loss):
     """
 
     bounded = False
+    degree = 1.0
 
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
         """Value, slope and curvature."""
         slope = np.where(sense < 0, 0.5, -0.5).astype(prediction.dtype)
         return slope * (prediction - target), slope, np.zeros_like(slope)
+
+
+class Hinge(Loss):
+    """max(0, excess), rounded off: excess²/(2 width) up to the width, excess - width/2 beyond it."""
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+        """Value, slope and curvature; excess = sense (target - prediction)."""
+        excess = np.maximum(sense * (target - prediction), 0)
+        slope = np.minimum(excess / self.width, 1)
+        inside = (excess > 0) & (excess < self.width)
+        return slope * (excess - 0.5 * self.width * slope), -sense * slope, inside / self.width
 
 
 LOSSES: dict[str, type[Loss]] = {"squared": Squared, "linear": Linear}

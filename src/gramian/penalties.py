@@ -1,4 +1,4 @@
-"""Penalties: parts of an objective that look at W itself. They stand in a block on `Identity` features, where Z = G."""
+"""Penalties: parts of an objective that look at W itself, in a block on `Identity` features, where Z = G."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Toward:
     >>> import numpy as np
     >>> from gramian.penalties import Toward
     >>> penalty = Toward(np.eye(2), strength=4.0)
-    >>> value, _, _ = penalty.judge(penalty.predict(2 * np.eye(2)))
+    >>> value, _, _ = penalty.value_and_slopes(penalty.predict(2 * np.eye(2)))
     >>> value  # ½ · 4 · ‖4 I - I‖² / ‖I‖²
     18.0
     """
@@ -64,7 +64,7 @@ class Toward:
         """G itself."""
         return Z
 
-    def judge(self, prediction: Matrix) -> tuple[float, Products, float]:
+    def value_and_slopes(self, prediction: Matrix) -> tuple[float, Products, float]:
         """Value, M = W - W₀ as products, and the scale of the value's rounding error."""
         G, G0, scale = prediction, self.factor, self.scale
         own, mixed = squared_norm(G.T @ G), squared_norm(G0.T @ G)
@@ -107,9 +107,13 @@ class Toward:
         """The quartic."""
         return line[0]
 
-    def moved(self, line: tuple[Vector, Matrix, Matrix], s: float) -> Matrix:
+    def predict_along(self, line: tuple[Vector, Matrix, Matrix], s: float) -> Matrix:
         """Z + s T."""
         return line[1] + s * line[2]
+
+    def parts(self, n_samples: int) -> list[Toward]:
+        """Return the penalty itself, which is small."""
+        return [self]
 
     def take(self, rows: Rows) -> tuple[Toward, Rows | None]:
         """The whole: a penalty has no rows."""

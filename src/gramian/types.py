@@ -7,3 +7,5 @@ from numpy.typing import NDArray
 Vector = NDArray[Any]
 Matrix = NDArray[Any]
 Rows = NDArray[Any] | slice
+#: A tangent vector of a geometry: an array that solvers add and scale, and otherwise hand back to its point.
+Tangent = NDArray[Any]

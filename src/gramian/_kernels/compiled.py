@@ -2,4 +2,4 @@
 
 from numba import njit
 
-compiled = njit(cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")

@@ -5,7 +5,7 @@ the samples of a measurement; second = -1 says that there is only one. `steps` h
 is true they are divided by max(‖G‖², 1), as in the paper's appendix. A step that is not finite is skipped and counted.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,26 @@ from gramian._kernels.limits import LARGEST_EXPONENT, LONGEST
 
 # After so many updates of rank one a frame is made orthonormal again; rounding grows in between.
 MEND_EVERY = 256
+
+
+class Samples(NamedTuple):
+    """The measurements of a stream as arrays: X (n, d), the others (m,)."""
+
+    X: Any
+    first: Any
+    second: Any
+    target: Any
+    sense: Any
+    weight: Any
+
+
+class Batches(NamedTuple):
+    """How a stream is seen: the order of its measurements (m,), cut into batches, and a step size for each."""
+
+    order: Any
+    size: int
+    steps: Any
+    adaptive: bool
 
 
 @compiled

@@ -62,7 +62,7 @@ def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
     return pairs_weigh(triplets[:, [0, 2]], weight, Z) - pairs_weigh(triplets[:, [0, 1]], weight, Z)
 
 
-def squared_judge(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
+def squared_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
     """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
     error = prediction - target
     slope = np.where((sense == 0) | (sense * error < 0), weight * error, 0)

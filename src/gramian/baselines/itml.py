@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet_metric import itml_cycle
-from gramian.baselines.mahalanobis import BoundedLearner, Constraints
+from gramian.baselines._pair_learning import (
+    Constraints,
+    bounded_constraints,
+    calibrate,
+    first_matrix,
+    learn_from_pairs,
+    store_matrix,
+)
 from gramian.checks import checked_number
+from gramian.estimators._distance import LearnedDistance
+from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["ITML"]
 
 
-class ITML(BoundedLearner):
+class ITML(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A distance of full rank, as near to a prior A₀ as pairs allow.
 
     Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and slacked bounds ξ, with zᵀAz <= ξ_i for pairs that should be near
@@ -50,7 +61,7 @@ class ITML(BoundedLearner):
         Where pairs came by label or sign: l and u, squared distances.
     threshold_ : float
         After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
-    n_iter_, converged_, n_features_in_
+    n_iter_, converged_, message_, n_features_in_
 
     References
     ----------
@@ -73,6 +84,7 @@ class ITML(BoundedLearner):
     dual_: Vector
     n_iter_: int
     converged_: bool
+    message_: str
 
     def __init__(
         self,
@@ -91,13 +103,63 @@ class ITML(BoundedLearner):
         self.tol = tol
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from class labels, through random pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+            At least two classes, one of them with two samples.
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
+
+    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
+        """Learn from pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        pairs : array of int, shape (m, 2)
+            Rows of X. Pairs of samples that coincide are left out.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            What the squared distance of a pair should be with regard to its target.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: +1 for pairs that should be near, at most the 5th percentile of the squared
+            distances under the start, -1 for pairs that should be far, at least the 95th. Sets `threshold_` too.
+
+        Returns
+        -------
+        self
+        """
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
+
     def _check_settings(self) -> None:
-        super()._check_settings()
+        if self.n_constraints is not None:
+            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("gamma", self.gamma, least=0, strict=True)
         checked_number("max_iter", self.max_iter, least=1, integer=True)
         checked_number("tol", self.tol, least=0)
 
-    def _improved(self, A: Matrix, constraints: Constraints) -> Matrix:
+    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        calibrate(self, X, given, before)
+
+    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        A = first_matrix(self.prior, X)
+        constraints = bounded_constraints(X, given, A, None)
+        self.__dict__.update(given.summary())
+        self._project(A, constraints)
+        store_matrix(self, A)
+
+    def _project(self, A: Matrix, constraints: Constraints) -> None:
+        """Project A, in place, onto one constraint after the other until the duals settle."""
         X, first, second, target, sense = constraints
         if not (target > 0).all():
             raise ValueError("target is 0 for a pair of different samples. Give positive squared distances.")
@@ -111,12 +173,13 @@ class ITML(BoundedLearner):
             self.n_iter_ = turn + 1
             self.converged_ = bool(change <= self.tol)
             if self.converged_:
+                self.message_ = "relative change of the duals below tol"
                 break
         else:
+            self.message_ = f"max_iter={self.max_iter} reached"
             warnings.warn(
                 f"not converged after max_iter={self.max_iter} cycles: the last changed {change:.1e} of the duals. "
                 "Raise max_iter or tol, or lower gamma.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return A

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
 from gramian._kernels.logdet_metric import lego_pass
-from gramian.baselines.mahalanobis import BoundedLearner, Constraints, PairStream
+from gramian.baselines._pair_learning import (
+    bounded_constraints,
+    calibrate,
+    first_matrix,
+    learn_from_pairs,
+    store_matrix,
+)
 from gramian.checks import checked_number
+from gramian.estimators._distance import LearnedDistance
+from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix
 
 __all__ = ["LEGO"]
 
 
-class LEGO(PairStream, BoundedLearner):
+class LEGO(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A distance of full rank that takes one step for each pair which is not as near, or as far, as it should be.
 
     The step minimises D(A, A_t) + ½ η (zᵀAz - y)², D the LogDet divergence and y the squared distance asked for. Its
@@ -42,7 +53,7 @@ class LEGO(PairStream, BoundedLearner):
         Where pairs came by label or sign: l and u, squared distances under the prior; a stream keeps the first.
     threshold_ : float
         After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
-    n_features_in_
+    message_, n_features_in_
 
     References
     ----------
@@ -61,6 +72,7 @@ class LEGO(PairStream, BoundedLearner):
     """
 
     n_updates_: int
+    message_: str
 
     def __init__(
         self,
@@ -77,6 +89,58 @@ class LEGO(PairStream, BoundedLearner):
         self.n_epochs = n_epochs
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from class labels, through random pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+            At least two classes, one of them with two samples.
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
+
+    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
+        """Learn from pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        pairs : array of int, shape (m, 2)
+            Rows of X. Pairs of samples that coincide are left out.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            What the squared distance of a pair should be with regard to its target.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: +1 for pairs that should be near, at most the 5th percentile of the squared
+            distances under the start, -1 for pairs that should be far, at least the 95th. Sets `threshold_` too.
+
+        Returns
+        -------
+        self
+        """
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn on from pairs of some more labelled samples; the first call is `fit`.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
+
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None
     ) -> Self:
@@ -84,14 +148,22 @@ class LEGO(PairStream, BoundedLearner):
 
         Later calls may have as few as one pair. Where y is of one kind, `threshold_` stays as it was.
         """
-        return self._from_pairs(X, pairs, (target, sense, y), goes_on=hasattr(self, "components_"))
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
-        super()._check_settings()
+        if self.n_constraints is not None:
+            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("eta", self.eta, least=0, strict=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
-    def _improved(self, A: Matrix, constraints: Constraints) -> Matrix:
-        passes = (lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs))
-        self.n_updates_ = int(sum(passes))
-        return A
+    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        calibrate(self, X, given, before)
+
+    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        A = self.get_mahalanobis_matrix() if resume else first_matrix(self.prior, X)
+        constraints = bounded_constraints(X, given, A, getattr(self, "bounds_", None))
+        self.__dict__.update(given.summary())
+        self.n_updates_ = int(sum(lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs)))
+        self.message_ = f"n_epochs={self.n_epochs} done"
+        store_matrix(self, A)

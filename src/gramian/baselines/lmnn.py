@@ -7,27 +7,30 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
-from gramian.baselines.mahalanobis import Mahalanobis
+from gramian.baselines._pair_learning import validate_samples
 from gramian.checks import checked_number
-from gramian.discriminant import principal_directions
-from gramian.estimators.base import whitened
-from gramian.estimators.supervision import centred, check_components, checked_labels, spread
-from gramian.features import Features
+from gramian.coordinates import centre
+from gramian.estimators._base import check_finite, whitened_geometry
+from gramian.estimators._checks import check_components, unchanged_on_failure
+from gramian.estimators._distance import LearnedDistance
+from gramian.execution import Execution, resolve_execution
 from gramian.geometries import Scaled
-from gramian.losses import Linear, Loss
+from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Block, Problem, Term
-from gramian.sampling import generator, nearest_triplets
 from gramian.solvers import ConjugateGradient, minimize
+from gramian.starts import Situation, resolve_start
+from gramian.supervision import LabelTriplets, Scene
+from gramian.supervision.sampling import as_generator
+from gramian.supervision.triplets import MARGIN, rescale_to_margin
 from gramian.types import Matrix, Vector
 
 __all__ = ["LMNN", "lmnn_objective"]
 
-#: Squared distance by which impostors should be beyond targets.
-MARGIN = 1.0
 #: The kink of the hinge is rounded off over these widths, one after the other.
 WIDTHS = (1.0, 0.1, 0.01)
 #: Iterations between two searches for impostors.
@@ -36,21 +39,7 @@ ROUND = 50
 HELD = 2**22
 
 
-class Hinge(Loss):
-    """max(0, excess), rounded off: excess²/(2 width) up to the width, excess - width/2 beyond it."""
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
-        """Value, slope and curvature; excess = sense (target - prediction)."""
-        excess = np.maximum(sense * (target - prediction), 0)
-        slope = np.minimum(excess / self.width, 1)
-        inside = (excess > 0) & (excess < self.width)
-        return slope * (excess - 0.5 * self.width * slope), -sense * slope, inside / self.width
-
-
-class LMNN(Mahalanobis):
+class LMNN(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A distance by which each sample's targets are nearer than samples of other classes, by a margin.
 
     Minimises, over W = A (r = d) or W of rank r, with D the squared learned distance,
@@ -78,6 +67,8 @@ class LMNN(Mahalanobis):
         Rounds at most, of 50 iterations at most.
     tol : float
         The share of the objective that may change in the last round, or be missed by it.
+    n_jobs : int, None or Execution
+        The number of threads, -1 for one a core; the result does not depend on it. None leaves threads to BLAS.
     random_state : int, RandomState or None
         For the principal directions of more than 2000 features.
 
@@ -91,7 +82,7 @@ class LMNN(Mahalanobis):
         After `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
     n_iter_ : int
         Rounds.
-    converged_, n_features_in_
+    converged_, message_, n_features_in_
 
     References
     ----------
@@ -114,6 +105,7 @@ class LMNN(Mahalanobis):
     objective_: float
     n_iter_: int
     converged_: bool
+    message_: str
 
     def __init__(
         self,
@@ -124,6 +116,7 @@ class LMNN(Mahalanobis):
         n_impostors: int = 10,
         max_iter: int = 50,
         tol: float = 1e-4,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -132,6 +125,7 @@ class LMNN(Mahalanobis):
         self.n_impostors = n_impostors
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -147,10 +141,17 @@ class LMNN(Mahalanobis):
         -------
         self
         """
-        with self._learning():
-            X, y = self._validated(X, y)
+        with unchanged_on_failure(self):
+            self._check_settings()
+            self.__dict__.pop("threshold_", None)
+            X, y = validate_samples(self, X, y)
             check_components(self.n_components, X.shape[1], Scaled())
-            self._keep(self._lowered(centred(X), checked_labels(y, len(X))).T)
+            supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
+            supervision.check(len(X))
+            execution = resolve_execution(self.n_jobs)
+            scene = Scene(centre(X, execution), as_generator(self.random_state), execution)
+            self.components_ = check_finite(np.ascontiguousarray(self._minimise(scene, supervision).T))
+            self._n_features_out = len(self.components_)
         return self
 
     def _check_settings(self) -> None:
@@ -159,27 +160,30 @@ class LMNN(Mahalanobis):
         checked_number("mu", self.mu, least=0, strict=True, below=1)
         checked_number("tol", self.tol, least=0)
 
-    def _lowered(self, features: Features, labels: Vector) -> Matrix:
-        """The factor (d, r) at which the objective settles."""
-        active = nearest_triplets(features.dense(), labels, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
-        targets, factor = np.unique(active[:, :2], axis=0), self._start(features, active)
-        objective, most, geometry = np.inf, self.n_impostors, whitened(features)
+    def _minimise(self, scene: Scene, supervision: LabelTriplets) -> Matrix:
+        """Return the factor (d, r) at which the objective settles."""
+        features, labels = scene.features, supervision.labels
+        active = supervision.search_all(features.dense(), scene)
+        targets, factor = np.unique(active[:, :2], axis=0), self._start(scene, active)
+        objective, most, geometry = np.inf, self.n_impostors, whitened_geometry(features)
         for turn in range(self.max_iter):
-            problem = lmnn_problem(features, targets, active, self.mu, WIDTHS[min(turn, len(WIDTHS) - 1)])
+            problem = lmnn_problem(scene, targets, active, self.mu, WIDTHS[min(turn, len(WIDTHS) - 1)])
             result = minimize(problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND, tol=self.tol / 10)
             factor = result.point.G
             # Twice as many each time, so that in the end none is left out.
             Z, before, most = features.image(factor), objective, 2 * most
-            objective, violated = swept(Z, labels, targets, self.mu, most)
+            objective, violated = find_violations(Z, labels, targets, self.mu, most)
             change = max(abs(before - objective), objective - known_objective(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = turn + 1, objective
             # Rounds that were cut short change little too.
             settled = self.n_iter_ >= len(WIDTHS) and result.converged
             self.converged_ = bool(settled and change <= self.tol * objective)
             if self.converged_:
+                self.message_ = "relative change of the objective, over all impostors, below tol"
                 break
-            active = joined(active, violated, len(labels))
+            active = merge_triplets(active, violated, len(labels))
         else:
+            self.message_ = f"max_iter={self.max_iter} rounds done"
             warnings.warn(
                 f"not converged after max_iter={self.max_iter} rounds: the last changed or missed {change:.1e} of an "
                 f"objective of {objective:.1e}. Raise max_iter or tol.",
@@ -188,31 +192,30 @@ class LMNN(Mahalanobis):
             )
         return factor
 
-    def _start(self, features: Features, triplets: Matrix) -> Matrix:
-        """The first factor (d, r), of a size at which the margin matters."""
-        d = features.shape[1]
-        if self.n_components is None or self.n_components == d:
-            return spread(features, np.eye(d), triplets)
-        if self.n_components > features.shape[0]:
-            raise ValueError(
-                f"n_components={self.n_components}, but there are {features.shape[0]} samples. Choose fewer."
-            )
-        rng = generator(self.random_state)
-        return spread(features, principal_directions(features, self.n_components, rng), triplets)
+    def _start(self, scene: Scene, triplets: Matrix) -> Matrix:
+        """Return the first factor (d, r), of a size at which the margin matters."""
+        n, d = scene.features.shape
+        rank = d if self.n_components is None else self.n_components
+        if rank > n and rank < d:
+            raise ValueError(f"n_components={self.n_components}, but there are {n} samples. Choose fewer.")
+        name = "identity" if rank == d else "pca"
+        situation = Situation(scene.features, scene.execution)
+        start = resolve_start(name, situation, rank, scene.rng, choices=("identity", "pca"))
+        return rescale_to_margin(scene.features, start, triplets)
 
 
-def lmnn_problem(features: Features, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
-    """The objective over some triplets, by the number of target pairs, with a hinge rounded off over a width."""
+def lmnn_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
+    """Return the objective over some triplets, by the number of target pairs, with a hinge rounded off over a width."""
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.
     pull = Term(Pairs(targets), np.zeros(k), Linear(), np.full(k, -1), np.full(k, 2 * (1 - mu) / k))
     push = Term(Triplets(triplets), np.full(m, MARGIN), Hinge(width), np.full(m, 1), np.full(m, mu / k))
-    return Problem([Block(features, [pull, push])])
+    return Problem([Block(scene.features, [pull, push])], scene.execution)
 
 
 def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:
     """(1 - μ) Σ pull + μ Σ hinge over all impostors, of samples as they are mapped (n, r) and target pairs (k, 2)."""
-    return swept(Z, labels, targets, mu, 1)[0]
+    return find_violations(Z, labels, targets, mu, 1)[0]
 
 
 def known_objective(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
@@ -221,7 +224,7 @@ def known_objective(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> 
     return (1 - mu) * float(np.sum(Pairs(targets).predict(Z))) + mu * float(np.sum(hinge))
 
 
-def swept(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> tuple[float, Matrix]:
+def find_violations(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> tuple[float, Matrix]:
     """The objective of mapped samples (n, r), and violated triplets (m, 3) of the `most` nearest impostors at most."""
     near = Pairs(targets).predict(Z)
     hinge, found = 0.0, [np.empty((0, 3), int)]
@@ -237,7 +240,7 @@ def swept(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> t
     return (1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(found)
 
 
-def joined(known: Matrix, found: Matrix, n: int) -> Matrix:
+def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
     """Triplets (m, 3) of n samples that are in one or the other, sorted by anchor."""
     codes = np.unique(np.concatenate([known, found]) @ np.array([n * n, n, 1]))
     return np.column_stack([codes // (n * n), codes // n % n, codes % n])

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
 from gramian.checks import checked_number
-from gramian.estimators.checks import unchanged_on_failure
-from gramian.estimators.given_kernel import Given, KernelMap, check_rank, checked_pairing
+from gramian.estimators._checks import unchanged_on_failure
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, checked_pairing, draw_pairs
 from gramian.measurements import Pairs
-from gramian.sampling import generator
+from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
+from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 
 __all__ = ["LogDetKL"]
@@ -58,6 +59,8 @@ class LogDetKL(KernelMap):
     n_iter_ : int
         Sweeps made.
     converged_ : bool
+    message_ : str
+        Why the sweeps ended.
     n_features_in_
 
     Notes
@@ -131,8 +134,8 @@ class LogDetKL(KernelMap):
             checked_number("alpha", self.alpha, least=0, below=1)
             n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
             self._check_settings(X.shape[0])
-            given, rng = self._given(X), generator(self.random_state)
-            self._learn(X, given, *given.asked(y, n_pairs, self.alpha, rng), rng)
+            kernel, rng = self._input_kernel.decompose(X), as_generator(self.random_state)
+            self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
         self._warn()
         return self
 
@@ -154,12 +157,12 @@ class LogDetKL(KernelMap):
         self
         """
         with unchanged_on_failure(self):
-            X, pairs, target, senses = self._read_pairs(X, pairs, target, sense)
+            X, asked = self._read_pairs(X, pairs, target, sense)
             self._check_settings(X.shape[0])
-            bad = np.flatnonzero((target == 0) & (senses <= 0))
+            bad = np.flatnonzero((asked.target == 0) & (asked.sense <= 0))
             if bad.size:
                 raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
-            self._learn(X, self._given(X), pairs, target, senses, generator(self.random_state))
+            self._learn(X, self._input_kernel.decompose(X), asked, as_generator(self.random_state))
         self._warn()
         return self
 
@@ -171,26 +174,25 @@ class LogDetKL(KernelMap):
         checked_number("max_iter", self.max_iter, least=1, integer=True)
         checked_number("tol", self.tol, least=0)
 
-    def _learn(self, X: Any, given: Given, pairs: Matrix, target: Vector, sense: Vector, rng: Any) -> None:
-        """Projects, and sets all that a fit sets."""
-        start = self._leading(given, len(given.values) if self.rank is None else int(self.rank))
-        apart = Pairs(pairs).predict(start) > given.rounding
-        self.dual_ = np.zeros(len(pairs))
-        core, self.dual_[apart] = self._project(start, pairs[apart], target[apart], sense[apart], rng)
+    def _learn(self, X: Any, kernel: DecomposedKernel, asked: KernelPairs, rng: np.random.Generator) -> None:
+        """Project, and set all that a fit sets."""
+        rank = len(kernel.values) if self.rank is None else int(self.rank)
+        start = kernel_pca(kernel, rank, centred=self.center)
+        apart = Pairs(asked.pairs).predict(start) > kernel.rounding
+        self.dual_ = np.zeros(len(asked.pairs))
+        core, self.dual_[apart] = self._project(start, KernelPairs(*(column[apart] for column in asked)), rng)
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        self._keep(X, given, embedding.astype(X.dtype), given.solve(embedding, 0.0))
+        self._keep(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))
 
-    def _project(
-        self, start: Matrix, pairs: Matrix, target: Vector, sense: Vector, rng: np.random.Generator
-    ) -> tuple[Matrix, Vector]:
-        """B Bᵀ (r, r) and μ (m,), by sweeps over the pairs."""
-        G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(pairs.T)
+    def _project(self, start: Matrix, asked: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+        """Return B Bᵀ (r, r) and μ (m,), by sweeps over the pairs."""
+        G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(asked.pairs.T)
         # An "at least 0" holds: with an infinite inverse it is never active.
-        inverse = np.divide(1.0, target, out=np.full(len(target), np.inf), where=target > 0)
+        inverse = np.divide(1.0, asked.target, out=np.full(len(asked.target), np.inf), where=asked.target > 0)
         share = 1 / (1 + 1 / self.slack)
-        sense = sense.astype(np.int8)
-        core, dual, order = np.eye(G.shape[1]), np.zeros(len(pairs)), np.arange(len(pairs))
+        sense = asked.sense.astype(np.int8)
+        core, dual, order = np.eye(G.shape[1]), np.zeros(len(sense)), np.arange(len(sense))
         size, self.converged_ = 0.0, False
         for sweep in range(self.max_iter):
             if self.shuffle:
@@ -200,6 +202,9 @@ class LogDetKL(KernelMap):
             self.n_iter_, self.converged_ = sweep + 1, self._change <= self.tol * (before + size)
             if self.converged_ or not np.isfinite(size):
                 break
+        self.message_ = (
+            "relative change of the duals below tol" if self.converged_ else f"max_iter={self.max_iter} reached"
+        )
         if not np.isfinite(core).all():
             raise ValueError("the kernel is no longer finite: the bounds contradict each other. Choose a lower slack.")
         return core, dual

@@ -6,16 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gramian.baselines.mahalanobis import PairLearner, PairStream, check_apart, root_of
+from gramian.baselines._pair_learning import check_apart, learn_from_pairs, store_matrix
 from gramian.checks import checked_number
-from gramian.estimators.distances import checked_signs
+from gramian.estimators._distance import LearnedDistance
+from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.checks import checked_signs, pairs_of_points
 from gramian.types import Matrix, Vector
 
-__all__ = ["POLA", "onto_cone", "onto_pair"]
+__all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
 
 
-class POLA(PairStream, PairLearner):
+class POLA(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A distance, and a threshold b on its square, that should leave a margin of 1 between near and far pairs.
 
     Each pair with sign y asks for y (b - zᵀAz) >= 1. Where that does not hold, (A, b) moves to the nearest point where
@@ -42,7 +45,7 @@ class POLA(PairStream, PairLearner):
         After `fit_pairs`, √b; or by `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
     n_updates_ : int
         Pairs of the last call that moved A.
-    n_features_in_
+    message_, n_features_in_
 
     References
     ----------
@@ -60,11 +63,27 @@ class POLA(PairStream, PairLearner):
 
     bias_: float
     n_updates_: int
+    message_: str
 
     def __init__(self, *, n_constraints: int | None = None, n_epochs: int = 1, random_state: Any = None) -> None:
         self.n_constraints = n_constraints
         self.n_epochs = n_epochs
         self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from class labels, through random pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+            At least two classes, one of them with two samples.
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
 
     def fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Learn from pairs of samples.
@@ -81,41 +100,58 @@ class POLA(PairStream, PairLearner):
         -------
         self
         """
-        return self._from_pairs(X, pairs, (None, None, y), goes_on=False)
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, y=y))
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn on from pairs of some more labelled samples; the first call is `fit`.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
-        return self._from_pairs(X, pairs, (None, None, y), goes_on=hasattr(self, "components_"))
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, y=y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
-        super()._check_settings()
+        if self.n_constraints is not None:
+            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
-    def _calibrated(self, pairs: Any, y: Any, X: Any, before: float | None) -> Self:
-        """With the threshold that was learned along with the metric."""
-        return self.set_threshold(self.bias_**0.5)
+    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        """Set the threshold that was learned along with the metric."""
+        self.set_threshold(self.bias_**0.5)
 
-    def _update(self, X: Matrix, pairs: Matrix, given: tuple[Any, Any, Any], goes_on: bool) -> None:
-        if given[2] is None:
+    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
-        signs = checked_signs(given[2], len(pairs), both=False)
-        z = X[pairs[:, 0]] - X[pairs[:, 1]]
+        signs = checked_signs(given.y, len(given), both=False)
+        z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
         # A pair that coincides moves b alone, and a far one takes back all that b has learned.
         apart = np.abs(z).max(axis=1) > 0
         check_apart(apart)
-        A = self.get_mahalanobis_matrix() if goes_on else np.zeros((X.shape[1], X.shape[1]))
-        b, self.n_updates_ = self.bias_ if goes_on else 1.0, 0
+        A = self.get_mahalanobis_matrix() if resume else np.zeros((X.shape[1], X.shape[1]))
+        b, self.n_updates_ = self.bias_ if resume else 1.0, 0
         for _ in range(self.n_epochs):
             for difference, sign in zip(z[apart], signs[apart], strict=True):
-                moved, b = onto_pair(A, b, difference, sign)
+                moved, b = project_onto_pair(A, b, difference, sign)
                 if moved is not A:
-                    A, b = onto_cone(moved, b, sign)
+                    A, b = project_onto_cone(moved, b, sign)
                     self.n_updates_ += 1
-        self.bias_ = float(b)
-        self._keep(root_of(A))
+        self.bias_, self.message_ = float(b), f"n_epochs={self.n_epochs} done"
+        store_matrix(self, A)
 
 
-def onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]:
+def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]:
     """The nearest A (d, d) and b with sign (b - zᵀAz) >= 1; themselves where that holds."""
     loss = sign * (z @ A @ z - b) + 1
     if loss <= 0:
@@ -124,7 +160,7 @@ def onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]
     return A - step * np.outer(z, z), b + step
 
 
-def onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
+def project_onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
     """The nearest positive semidefinite A (d, d), and b >= 1, after one pair took A out of the cone or left it there.
 
     A near pair takes a matrix of rank one away: at most one eigenvalue is negative then. A far pair adds one.

@@ -11,11 +11,12 @@ from sklearn.utils.validation import validate_data
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators.checks import unchanged_on_failure
-from gramian.estimators.distances import checked_signs
-from gramian.estimators.given_kernel import Given, KernelMap, check_rank, check_varies, checked_pairing, signed
-from gramian.estimators.supervision import checked_pairs
-from gramian.sampling import generator, labelled_pairs
+from gramian.estimators._checks import unchanged_on_failure
+from gramian.estimators._kernel_map import KernelMap, check_rank, checked_pairing
+from gramian.starts.kernel_pca import DecomposedKernel, align_signs, check_varies
+from gramian.supervision import labelled_pairs
+from gramian.supervision.checks import checked_pairs, checked_signs
+from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 
 __all__ = ["KernelSpectralRegression"]
@@ -52,7 +53,7 @@ class KernelSpectralRegression(KernelMap):
         A, in the range of K₀: the map of `transform`.
     eigenvalues_ : array, shape (r,)
         Those of the graph, falling. 1 says that the graph falls apart, by its eigenvector.
-    n_features_in_
+    message_, n_features_in_
 
     Notes
     -----
@@ -112,8 +113,8 @@ class KernelSpectralRegression(KernelMap):
             X, y = self._read_labels(X, y)
             n_pairs = checked_pairing(y, self.n_pairs)
             self._check_settings(X.shape[0])
-            pairs, same = labelled_pairs(y, n_pairs, random_state=generator(self.random_state))
-            self._learn(X, self._given(X), pairs, same)
+            pairs, same = labelled_pairs(y, n_pairs, random_state=as_generator(self.random_state))
+            self._learn(X, self._input_kernel.decompose(X), pairs, same)
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, *, y: Any) -> Self:
@@ -131,11 +132,11 @@ class KernelSpectralRegression(KernelMap):
         self
         """
         with unchanged_on_failure(self):
-            X = validate_data(self, X, **self._wanted(), ensure_min_samples=2)
+            X = validate_data(self, X, **self._input_kernel.input_kinds, ensure_min_samples=2)
             pairs = checked_pairs(pairs, X.shape[0])
             same = checked_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])
-            self._learn(X, self._given(X), pairs, same)
+            self._learn(X, self._input_kernel.decompose(X), pairs, same)
         return self
 
     def _check_settings(self, n_samples: int) -> None:
@@ -143,18 +144,19 @@ class KernelSpectralRegression(KernelMap):
         checked_number("n_neighbors", self.n_neighbors, least=0, integer=True)
         checked_number("ridge", self.ridge, least=0, strict=True)
 
-    def _learn(self, X: Any, given: Given, pairs: Matrix, same: Vector) -> None:
+    def _learn(self, X: Any, kernel: DecomposedKernel, pairs: Matrix, same: Vector) -> None:
         """Sets all that a fit sets."""
-        check_varies(given)
-        graph = constrained_graph(given.kernel, self.n_neighbors, pairs, same)
+        check_varies(kernel)
+        graph = constrained_graph(kernel.kernel, self.n_neighbors, pairs, same)
         self.eigenvalues_, responses = graph_responses(graph, self.rank)
-        coefficients = given.solve(responses, self.ridge)
-        inside = given.vectors.T @ responses
+        coefficients = kernel.solve(responses, self.ridge)
+        inside = kernel.vectors.T @ responses
         # aᵀ (K₀ + α I) a = yᵀ a, with what a has across the range of K₀, where it is y/α.
         across = np.maximum(np.sum(responses**2, axis=0) - np.sum(inside**2, axis=0), 0) / self.ridge
         coefficients /= np.sqrt(np.sum(responses * coefficients, axis=0) + across)
-        embedding = (given.vectors * given.values) @ (given.vectors.T @ coefficients)
-        self._keep(X, given, embedding.astype(X.dtype), coefficients)
+        embedding = (kernel.vectors * kernel.values) @ (kernel.vectors.T @ coefficients)
+        self.message_ = "solved in closed form"
+        self._keep(X, kernel, embedding.astype(X.dtype), coefficients)
 
 
 def constrained_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Matrix:
@@ -179,4 +181,4 @@ def graph_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
     kept = np.flatnonzero(values > SMALLEST_EIGENVALUE)[::-1]
     if not kept.size:
         raise ValueError("the graph has no positive eigenvalues: too many are joined. Lower n_neighbors.")
-    return values[kept], inverse[:, None] * signed(vectors[:, kept])
+    return values[kept], inverse[:, None] * align_signs(vectors[:, kept])

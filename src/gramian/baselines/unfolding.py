@@ -10,14 +10,17 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators.checks import unchanged_on_failure
-from gramian.estimators.given_kernel import GivenKernel, check_rank, signed
+from gramian.estimators._checks import unchanged_on_failure
+from gramian.estimators._input_kernel import InputKernel
+from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
+from gramian.starts.kernel_pca import align_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["MaximumVarianceUnfolding"]
@@ -26,7 +29,7 @@ __all__ = ["MaximumVarianceUnfolding"]
 LARGEST_GAP = 1e-3
 
 
-class MaximumVarianceUnfolding(GivenKernel):
+class MaximumVarianceUnfolding(BaseEstimator):
     """The r leading directions of the centred kernel K of largest trace that keeps the distances of nearest samples.
 
     A semidefinite programme, for small n, given to cvxpy: max tr K, K PSD, K 1 = 0, K_ii + K_jj - 2 K_ij = ‖x_i - x_j‖²
@@ -109,10 +112,11 @@ class MaximumVarianceUnfolding(GivenKernel):
         self
         """
         with unchanged_on_failure(self):
-            X = validate_data(self, X, **self._wanted(), ensure_min_samples=2)
+            kernel = InputKernel.of(self)
+            X = validate_data(self, X, **kernel.input_kinds, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
             checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-            distances = kernel_distances(self._given(X).kernel)
+            distances = kernel_distances(kernel.decompose(X).kernel)
             self.edges_ = neighbour_edges(distances, self.n_neighbors)
             check_connected(self.edges_, len(distances), self.n_neighbors)
             K, self.weights_ = unfolded(self.edges_, distances[tuple(self.edges_.T)], len(distances), self.solver)
@@ -120,7 +124,7 @@ class MaximumVarianceUnfolding(GivenKernel):
             self.eigenvalues_ = np.maximum(values[::-1], 0)
             bound = float(self.weights_ @ distances[tuple(self.edges_.T)])
             self.gap_ = 1 - float(self.eigenvalues_.sum()) / bound if bound > 0 else 0.0
-            leading = signed(vectors[:, ::-1][:, : self.rank])
+            leading = align_signs(vectors[:, ::-1][:, : self.rank])
             self.embedding_ = (leading * np.sqrt(self.eigenvalues_[: self.rank])).astype(X.dtype)
         self._warn()
         return self
@@ -133,6 +137,9 @@ class MaximumVarianceUnfolding(GivenKernel):
         """G Gᵀ, (n, n): the best approximation of K of rank r."""
         check_is_fitted(self)
         return self.embedding_ @ self.embedding_.T
+
+    def __sklearn_tags__(self) -> Any:
+        return InputKernel.of(self).set_tags(super().__sklearn_tags__())
 
     def _warn(self) -> None:
         """A ConvergenceWarning where the variance may be far from the largest."""

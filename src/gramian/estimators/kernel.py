@@ -7,16 +7,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from gramian.checks import checked_number
-from gramian.estimators.base import PSDEstimator
-from gramian.estimators.checks import check_scale, checked_factor, checked_rank, checked_weight, unchanged_on_failure
-from gramian.estimators.given_kernel import Given, KernelMap, check_rank, checked_pairing
-from gramian.features import Identity
+from gramian.checks import checked_number, checked_weight
+from gramian.coordinates import Coordinates
+from gramian.estimators._base import PSDEstimator
+from gramian.estimators._checks import check_scale, checked_rank, unchanged_on_failure
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, checked_pairing, draw_pairs
+from gramian.execution import Execution
 from gramian.geometries import Geometry
-from gramian.initialise import fitted_scale
+from gramian.losses import Squared
 from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Result, Solver
+from gramian.starts import Situation, fit_scale, resolve_start
+from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.types import Matrix, Vector
 
 __all__ = ["KernelLearner"]
@@ -58,7 +61,7 @@ class KernelLearner(KernelMap, PSDEstimator):
     ridge : float
         Added to K₀ in `transform`, as a share of its largest eigenvalue. Some 0.01 smoothes the map of new samples
         where K₀ is regular ("rbf") and the range space has moved.
-    max_iter, tol, batch_size, n_epochs, random_state, callback, verbose
+    max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
         As for `PSDRegressor`.
 
     Attributes
@@ -67,8 +70,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         G, one row a sample. Also factor_.
     coefficients_ : array, shape (n, r)
         K₀⁺ G of the centred K₀: the map of `transform`.
-    n_iter_, converged_, history_, n_features_in_
-        As for `PSDRegressor`; costs are in units of about the mean target.
+    n_iter_, converged_, message_, history_, timings_, n_features_in_
+        As for `PSDRegressor`.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         tol: float = 1e-5,
         batch_size: int = 32,
         n_epochs: int = 5,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
         verbose: int = 0,
@@ -122,6 +126,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -142,10 +147,9 @@ class KernelLearner(KernelMap, PSDEstimator):
         with unchanged_on_failure(self):
             X, y = self._read_labels(X, y)
             n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
-            rng = self._generator()
-            given = self._given(X)
-            weight = checked_weight(None, n_pairs, X.dtype)
-            result = self._learn(X, given, *given.asked(y, n_pairs, self.alpha, rng), weight, rng)
+            rng, kernel = self._generator(), self._input_kernel.decompose(X)
+            asked = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
+            result = self._learn(X, kernel, asked, checked_weight(None, n_pairs, X.dtype), rng)
         self._warn(result)
         return self
 
@@ -169,47 +173,55 @@ class KernelLearner(KernelMap, PSDEstimator):
         self
         """
         with unchanged_on_failure(self):
-            X, pairs, target, senses = self._read_pairs(X, pairs, target, sense)
-            weight = checked_weight(sample_weight, len(pairs), X.dtype)
-            result = self._learn(X, self._given(X), pairs, target, senses, weight, self._generator())
+            X, asked = self._read_pairs(X, pairs, target, sense)
+            weight = checked_weight(sample_weight, len(asked.pairs), X.dtype)
+            result = self._learn(X, self._input_kernel.decompose(X), asked, weight, self._generator())
         self._warn(result)
         return self
 
     def _learn(
-        self, X: Any, given: Given, pairs: Matrix, target: Vector, sense: Vector, weight: Vector, rng: Any
+        self, X: Any, kernel: DecomposedKernel, asked: KernelPairs, weight: Vector, rng: np.random.Generator
     ) -> Result:
-        """Minimises, and sets all that a fit sets."""
+        """Minimise, and set all that a fit sets."""
         checked_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
-        # Units of about the mean distance, a power of two: fourth powers of lengths go too far for float32.
-        unit = 2.0 ** round(0.5 * np.log2(np.mean(target))) if target.any() else 1.0
-        term = Term(Pairs(pairs, n), (target / unit**2).astype(dtype), sense=sense, weight=weight)
-        problem = Problem([Block(Identity(n, dtype), [term])])
+        # Fourth powers of lengths go too far for float32.
+        coordinates = Coordinates.of_nodes(n, dtype, asked.target)
+        journal = self._journal(coordinates.cost_scale(Squared()))
+        target = coordinates.targets(asked.target).astype(dtype)
+        term = Term(Pairs(asked.pairs, n), target, sense=asked.sense, weight=weight)
+        problem = Problem([Block(coordinates.features, [term])], self._execution())
         geometry, solver = self._geometry(), self._solver(rng)
         check_scale(geometry)
-        start = self._start(problem, given, geometry, rng, unit)
-        result = self._solve(problem, geometry.point(start.astype(dtype)), solver)
-        self.factor_ = unit * (self.factor_ - self.factor_.mean(axis=0))
-        ridge = self.ridge * (given.values[0] if len(given.values) else 1.0)
-        self._keep(X, given, self.factor_, given.solve(self.factor_.astype(np.float64), ridge))
+        with journal.phase("start"):
+            start = self._start(problem, kernel, geometry, rng, coordinates)
+        result = self._minimize(problem, geometry.point(start.astype(dtype)), solver, journal)
+        G = result.point.G
+        self._store(coordinates.to_user(G - G.mean(axis=0)), result, journal)
+        ridge = self.ridge * (kernel.values[0] if len(kernel.values) else 1.0)
+        self._keep(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
         return result
 
-    def _start(self, problem: Problem, given: Given, geometry: Geometry, rng: Any, unit: float) -> Matrix:
-        """The first factor (n, r), centred unless it is square: the centred identity has lost a dimension."""
+    def _start(
+        self,
+        problem: Problem,
+        kernel: DecomposedKernel,
+        geometry: Geometry,
+        rng: np.random.Generator,
+        coordinates: Coordinates,
+    ) -> Matrix:
+        """Return the first factor (n, r), centred unless it is square: the centred identity has lost a dimension."""
         n = problem.n_features
         if self.rank is not None:
             check_rank(self.rank, n)
         rank = checked_rank(self.rank, n, geometry)
-        if not isinstance(self.init, str):
-            G = checked_factor(self.init, n, rank, np.dtype(np.float64)) / unit
-        elif self.init == "kernel":
-            return self._leading(given, rank, ", or init='random'") / unit
-        elif self.init == "identity":
-            G = np.eye(n) if rank == n else np.linalg.qr(rng.standard_normal((n, rank)))[0]
-        elif self.init == "random":
-            G = rng.standard_normal((n, rank))
-        else:
-            raise ValueError(f"init={self.init!r} is unknown. Choose 'kernel', 'identity', 'random', or an array.")
+        if self.init == "kernel" and isinstance(self.init, str):
+            start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
+            return coordinates.to_solver(start)
+        # At low rank the first columns of the identity would be the first samples alone.
+        init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
+        situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
+        G = resolve_start(init, situation, rank, rng, choices=("kernel", "identity", "random", "frame"))
         G = G - G.mean(axis=0) if rank < n else G
-        return fitted_scale(problem, G.astype(problem.dtype)) if isinstance(self.init, str) else G
+        return fit_scale(problem, G) if isinstance(self.init, str) else coordinates.to_solver(G)

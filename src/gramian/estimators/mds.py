@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import validate_data
 
-from gramian.estimators.base import PSDEstimator
-from gramian.estimators.checks import check_scale, checked_factor, unchanged_on_failure
-from gramian.estimators.dissimilarities import (
-    Known,
-    checked_graph,
-    classical,
-    extended,
-    from_matrix,
-    from_pairs,
-    merged,
-    turned,
+from gramian.coordinates import Coordinates
+from gramian.estimators._base import PSDEstimator
+from gramian.estimators._checks import check_scale, unchanged_on_failure
+from gramian.estimators._dissimilarities import (
+    add_samples,
+    align,
+    check_and_connect,
+    merge,
+    read_matrix,
+    read_pairs,
 )
-from gramian.features import Identity
+from gramian.execution import Execution
 from gramian.geometries import Geometry
-from gramian.initialise import fitted_scale, initial_factor
+from gramian.losses import Squared
 from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Result, Solver
+from gramian.starts import Situation, fit_scale, resolve_start
+from gramian.starts.classical_scaling import Dissimilarities
 from gramian.types import Matrix
 
 __all__ = ["SStressMDS"]
@@ -52,7 +52,7 @@ class SStressMDS(PSDEstimator):
     solver : {"cg", "gd", "trust-region", "online"} or Solver
     init : {"auto", "random"} or array of shape (n, r)
         The first embedding. "auto" is classical scaling, of shortest paths where dissimilarities are unknown.
-    max_iter, tol, batch_size, n_epochs, random_state, callback, verbose
+    max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
         As for `PSDRegressor`. Chance has a part in init="random" and solver="online" only.
 
     Attributes
@@ -60,7 +60,7 @@ class SStressMDS(PSDEstimator):
     embedding_ : array, shape (n, r)
     stress_ : float
         √(Σ weight (‖g_i - g_j‖² - δ_ij²)² / Σ weight δ_ij⁴) over known pairs: 0 for a perfect fit.
-    factor_, n_iter_, converged_, history_
+    factor_, n_iter_, converged_, message_, history_, timings_
         As for `PSDRegressor`; the factor is the embedding.
     n_features_in_ : int
 
@@ -78,6 +78,10 @@ class SStressMDS(PSDEstimator):
     (5, 2)
     """
 
+    embedding_: Matrix
+    stress_: float
+    _dissimilarities: Dissimilarities
+
     def __init__(
         self,
         n_components: int = 2,
@@ -91,6 +95,7 @@ class SStressMDS(PSDEstimator):
         tol: float = 1e-14,
         batch_size: int = 32,
         n_epochs: int = 5,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
         verbose: int = 0,
@@ -105,6 +110,7 @@ class SStressMDS(PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -125,7 +131,10 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        return self._learn(lambda: self._from_matrix(X, sample_weight, reset=True))
+        with unchanged_on_failure(self):
+            result = self._embed(self._read_matrix(X, sample_weight, reset=True))
+        self._warn(result)
+        return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
         """Embed samples, from the start, and give the embedding.
@@ -162,7 +171,10 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        return self._learn(lambda: self._from_pairs(pairs, dissimilarity, n_samples, sample_weight))
+        with unchanged_on_failure(self):
+            result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight))
+        self._warn(result)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Go on from the present embedding with changed or new dissimilarities; the picture stays in place.
@@ -184,8 +196,11 @@ class SStressMDS(PSDEstimator):
         self
         """
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
-        grown = not hasattr(self, "_known") or (self._given() and columns > self.n_features_in_)
-        return self._learn(lambda: self._from_matrix(X, sample_weight, reset=grown), go_on=True)
+        grown = not hasattr(self, "_dissimilarities") or (self._precomputed() and columns > self.n_features_in_)
+        with unchanged_on_failure(self):
+            result = self._embed(self._read_matrix(X, sample_weight, reset=grown), resume=True)
+        self._warn(result)
+        return self
 
     def partial_fit_pairs(
         self, pairs: Any, dissimilarity: Any, n_samples: int | None = None, sample_weight: Any = None
@@ -206,69 +221,76 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        return self._learn(lambda: self._from_pairs(pairs, dissimilarity, n_samples, sample_weight), go_on=True)
-
-    def _given(self) -> bool:
-        """True where X holds dissimilarities."""
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def _from_matrix(self, X: Any, sample_weight: Any, *, reset: bool) -> Known:
-        """What a matrix of dissimilarities, or of features, makes known."""
-        finite, dtypes = "allow-nan" if self._given() else True, [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
-        X = X if self._given() else pairwise_distances(X, metric=self.metric)
-        return from_matrix(X, sample_weight, self.squared)
-
-    def _from_pairs(self, pairs: Any, dissimilarity: Any, n_samples: int | None, sample_weight: Any) -> Known:
-        """What pairs make known; they have neither columns nor names of them."""
-        self.__dict__.pop("feature_names_in_", None)
-        return from_pairs(pairs, dissimilarity, n_samples, sample_weight, self.squared)
-
-    def _learn(self, source: Callable[[], Known], *, go_on: bool = False) -> Self:
-        """The embedding of what a source makes known, or of what was known before and is changed by it."""
         with unchanged_on_failure(self):
-            known, before = source(), None
-            if go_on and hasattr(self, "_known"):
-                known, before = merged(self._known, known), self.embedding_
-            result = self._embed(known, before)
+            result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight), resume=True)
         self._warn(result)
         return self
 
-    def _embed(self, known: Known, before: Matrix | None) -> Result:
-        """Minimise, from an embedding before where there is one, and set the attributes."""
+    def _precomputed(self) -> bool:
+        """Return True if X holds dissimilarities."""
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _read_matrix(self, X: Any, sample_weight: Any, *, reset: bool) -> Dissimilarities:
+        """Return what is known from a matrix of dissimilarities, or of features."""
+        finite, dtypes = "allow-nan" if self._precomputed() else True, [np.float64, np.float32]
+        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
+        X = X if self._precomputed() else pairwise_distances(X, metric=self.metric)
+        return read_matrix(X, sample_weight, self.squared)
+
+    def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:
+        """Return what is known from pairs; they have neither columns nor names of them."""
+        self.__dict__.pop("feature_names_in_", None)
+        return read_pairs(pairs, dissimilarity, n_samples, sample_weight, self.squared)
+
+    def _embed(self, known: Dissimilarities, *, resume: bool = False) -> Result:
+        """Minimise, from the present embedding if that is asked for, and set the attributes."""
+        before = None
+        if resume and hasattr(self, "_dissimilarities"):
+            known, before = merge(self._dissimilarities, known), self.embedding_
         geometry = self._geometry()
         check_scale(geometry)
         if geometry.full_rank:
             raise ValueError(f"geometry={self.geometry!r} is of full rank. Choose 'scaled', 'flat' or 'polar'.")
-        r = self.n_components
-        graph = checked_graph(known, r)
-        weight = known.weight / known.weight.sum(dtype=np.float64).astype(known.weight.dtype)
-        features = Identity(known.n_samples, known.squared.dtype)
-        problem = Problem([Block(features, [Term(Pairs(known.pairs), known.squared, weight=weight)])])
-        rng = self._generator()
+        known = check_and_connect(known, self.n_components)
+        coordinates = Coordinates.of_nodes(known.n_samples, known.squared.dtype, known.squared)
+        journal, rng = self._journal(coordinates.cost_scale(Squared())), self._generator()
         solver = self._solver(rng)
-        start = self._start(problem, known, graph, rng) if before is None else extended(before, known, r)
+        problem = self._problem(known, coordinates)
+        with journal.phase("start"):
+            start = self._start(problem, known, coordinates, rng) if before is None else self._extend(before, known)
+            start = coordinates.to_solver(start)
         # Shifts change no distance, but spoil the metric of the geometry.
-        result = self._solve(problem, geometry.point(start - start.mean(axis=0)), solver)
-        self.embedding_ = self.factor_ = turned(self.factor_, before)
+        result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
+        self._store(align(coordinates.to_user(result.point.G), before), result, journal)
+        self.embedding_, self._dissimilarities = self.factor_, known._replace(graph=None)
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)
-        self._known = known
-        if self._given():
+        if self._precomputed():
             self.n_features_in_ = known.n_samples
         return result
 
-    def _start(self, problem: Problem, known: Known, graph: Any, rng: np.random.Generator) -> Matrix:
-        """The first embedding, by name or as given."""
+    def _problem(self, known: Dissimilarities, coordinates: Coordinates) -> Problem:
+        """Return the SSTRESS of known dissimilarities."""
+        weight = known.weight / known.weight.sum(dtype=np.float64).astype(known.weight.dtype)
+        term = Term(Pairs(known.pairs), coordinates.targets(known.squared), weight=weight)
+        return Problem([Block(coordinates.features, [term])], self._execution())
+
+    def _start(
+        self, problem: Problem, known: Dissimilarities, coordinates: Coordinates, rng: np.random.Generator
+    ) -> Matrix:
+        """Return the first embedding, by name or as given, in the user's units."""
+        situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
+        choices, r = ("random", "classical"), self.n_components
+        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical")
         if not isinstance(self.init, str):
-            return checked_factor(self.init, known.n_samples, self.n_components, problem.dtype)
-        if self.init == "auto":
-            return fitted_scale(problem, classical(known, graph, self.n_components))
-        if self.init == "random":
-            return initial_factor("random", problem, self.n_components, rng)
-        raise ValueError(f"init={self.init!r} is unknown. Choose 'auto', 'random', or an array.")
+            return start
+        return coordinates.to_user(fit_scale(problem, coordinates.to_solver(start)))
+
+    def _extend(self, before: Matrix, known: Dissimilarities) -> Matrix:
+        """Return the present embedding with new samples added."""
+        return add_samples(before, known, self.n_components)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inputs = tags.input_tags
-        inputs.pairwise = inputs.allow_nan = inputs.positive_only = self._given()
+        inputs.pairwise = inputs.allow_nan = inputs.positive_only = self._precomputed()
         return tags

@@ -8,44 +8,29 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from gramian.discriminant import discriminants, principal_directions, span
-from gramian.estimators.base import HALTED, PSDEstimator, finite
-from gramian.estimators.checks import checked_factor, checked_weight, unchanged_on_failure
-from gramian.estimators.constraint_stream import ROUND, ConstraintStream
-from gramian.estimators.distances import LearnedDistance
-from gramian.estimators.supervision import (
-    Regularisation,
-    asked,
-    centred,
-    check_components,
-    check_settings,
-    checked_labels,
-    checked_pairs,
-    checked_triplets,
-    given_pairs,
-    joined,
-    pair_problem,
-    signed_pairs,
-    spread,
-    triplet_problem,
-)
-from gramian.estimators.units import units_of
-from gramian.features import Features
+from gramian.checks import checked_number
+from gramian.coordinates import Coordinates
+from gramian.estimators._base import PSDEstimator
+from gramian.estimators._checks import check_components, unchanged_on_failure
+from gramian.estimators._distance import LearnedDistance
+from gramian.estimators._prices import Prices
+from gramian.execution import Execution
 from gramian.geometries import Geometry
-from gramian.measurements import Pairs
-from gramian.sampling import nearest_triplets
-from gramian.solvers import Online, Result, Solver
-from gramian.types import Matrix, Vector
+from gramian.objective import Block, Problem
+from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
+from gramian.starts import Situation, resolve_start
+from gramian.supervision import SUPERVISIONS, GivenPairs, GivenTriplets, Scene, Supervision
+from gramian.supervision.checks import pairs_of_points
+from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
 
-#: The price of leaving the start for many triplets on few features and classes.
-PRICE = 0.06
-#: From more samples than this, each round draws so many anchors of triplets.
-ANCHORS = 10_000
+#: Iterations in a call of a stream.
+STREAM_LENGTH = 15
+STARTS = ("identity", "lda", "pca", "random")
 
 
-class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
+class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
     """A distance ‖G ᵀ(u - v)‖ that makes nearest neighbours, clustering and retrieval better and smaller.
 
     The subspace and the distance in it are learned together, from class labels (`fit`), from pairs that should be near
@@ -76,9 +61,9 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is the identity at full rank, else discriminants (filled up with principal directions beyond
         the number of classes) where there are labels, else principal directions.
-    geometry, solver, max_iter, tol, batch_size, n_epochs, random_state, callback, verbose
-        As for `PSDRegressor`. With triplets from labels a round is at most 15 iterations. solver="online" knows neither
-        regularisation nor pull nor shrinkage.
+    geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
+        As for `PSDRegressor`. With triplets from labels a round is at most 15 iterations, and at most max_iter.
+        solver="online" knows neither regularisation nor pull nor shrinkage.
 
     Attributes
     ----------
@@ -89,10 +74,18 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
     threshold_ : float
         After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
     bounds_ : tuple of float
-        After constraints="pairs": l and u, squared distances.
+        After constraints="pairs", or `fit_pairs` with y: l and u, squared distances.
     n_seen_ : int
         Samples, pairs or triplets learned from so far.
-    n_iter_, converged_, history_, n_features_in_
+    n_iter_ : int
+        Iterations, over all rounds.
+    converged_ : bool
+        True if a stopping rule holds in the last round; rounds of 15 iterations seldom last that long.
+    message_ : str
+        Why the fit ended.
+    history_, timings_ : dict
+        As for `PSDRegressor`, through all rounds.
+    n_features_in_ : int
 
     Examples
     --------
@@ -109,7 +102,6 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
     """
 
     n_seen_: int
-    _unit: float
 
     def __init__(
         self,
@@ -131,6 +123,7 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         tol: float = 1e-4,
         batch_size: int = 32,
         n_epochs: int = 5,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
         verbose: int = 0,
@@ -152,6 +145,7 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -169,16 +163,7 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         -------
         self
         """
-        return self._learn(X, lambda features, rng: self._from_labels(features, y, rng), y=y)
-
-    def transform(self, X: Any) -> Matrix:
-        """Samples in the learned space, (n, r): Euclidean distances there are the learned ones.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        """
-        return self._mapped(X)
+        return self._fit(X, self._from_labels(y))
 
     def fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
@@ -203,11 +188,8 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         -------
         self
         """
-        X, pairs = given_pairs(X, pairs)
-        given = (target, sense, y, sample_weight)
-        # At full rank the start is the identity, and stays so wherever no pair looks: outside their span too.
-        whole = self.n_components is None
-        self._learn(X, lambda features, rng: self._from_pairs(features, pairs, given, rng), whole=whole)
+        X, pairs = pairs_of_points(X, pairs)
+        self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight))
         return self if y is None else self.calibrate_threshold(pairs, y, X)
 
     def fit_triplets(self, X: Any, triplets: Any) -> Self:
@@ -223,143 +205,186 @@ class MetricLearner(LearnedDistance, ConstraintStream, ClassNamePrefixFeaturesOu
         -------
         self
         """
-        whole = self.n_components is None
-        return self._learn(X, lambda features, rng: self._from_triplets(features, triplets, rng), whole=whole)
+        return self._fit(X, GivenTriplets(triplets))
 
-    def _learn(
-        self, X: Any, supervised: Any, *, y: Any = "no_validation", goes_on: bool = False, whole: bool = False
+    def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
+        """Learn from supervision of any kind, such as one of your own.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        supervision : Supervision
+            Made for this call: a fit changes it.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, supervision)
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn on from some more labelled samples: stay close to the present metric while fitting them better.
+
+        Each call minimises the loss of its own samples plus the price of leaving the present metric. That grows with
+        the number of samples seen, so that later calls move it less. The first call is `fit`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        y : array, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, self._from_labels(y), resume=True)
+
+    def partial_fit_pairs(
+        self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Checks X, centres it, goes into its span unless it is to stay whole, learns, and stores what comes back."""
+        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
+        if not hasattr(self, "components_"):
+            return self.fit_pairs(X, pairs, target, sense, y, sample_weight)
+        X, pairs = pairs_of_points(X, pairs)
+        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), resume=True)
+
+    def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
+        """Learn on from some more triplets, given as for `fit_triplets`; the first call is `fit_triplets`."""
+        return self._fit(X, GivenTriplets(triplets), resume=True)
+
+    def _from_labels(self, y: Any) -> Supervision:
+        """Return what class labels are turned into."""
+        kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
+        if self.constraints not in kinds:
+            names = " or ".join(repr(name) for name in kinds)
+            raise ValueError(f"constraints={self.constraints!r} is unknown. Choose {names}.")
+        return kinds[self.constraints].from_learner(y, self)
+
+    def _fit(self, X: Any, supervision: Supervision, *, resume: bool = False) -> Self:
+        """Learn from the start, or from the present metric, in as many rounds as the supervision has."""
+        streaming, resume = resume, resume and hasattr(self, "components_")
         with unchanged_on_failure(self):
-            check_settings(self)
-            for name in ("threshold_", "bounds_"):
-                self.__dict__.pop(name, None)
-            kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
-            checked = validate_data(self, X, y, reset=not goes_on, **kinds)
-            X = checked if isinstance(y, str) else checked[0]
-            check_components(self.n_components, X.shape[1], self._geometry())
-            self._unit = units_of(X, np.ones(1)).data
-            features = centred(X if self._unit == 1 else X * X.dtype.type(self._unit))
-            # Fewer samples than features: nothing outside their span is ever seen.
-            inside = span(features) if isinstance(self.init, str) and not whole else None
-            result = supervised(features if inside is None else inside.features, self._generator())
-            factor = result.point.G if inside is None else inside.lift(result.point.G)
-            self.factor_ = finite(factor * factor.dtype.type(self._unit))
+            self._check_settings()
+            self._forget()
+            X = self._validate(X, supervision, reset=not resume)
+            journal, execution, rng = self._journal(), self._execution(), self._generator()
+            # At full rank, given constraints leave W as it is outside their span; a stream may leave the first span.
+            in_span = isinstance(self.init, str) and not streaming and self._may_use_span(supervision)
+            with journal.phase("coordinates"):
+                coordinates = Coordinates.of_distances(X, in_span=in_span, execution=execution)
+            supervision.check(X.shape[0])
+            scene = Scene(coordinates.features, rng, execution)
+            with journal.phase("start"):
+                start = self._resume(coordinates) if resume else self._start(scene, coordinates, supervision)
+            with journal.phase("constraints"):
+                start = supervision.begin(scene, start, resume=resume)
+            result = self._learn(scene, supervision, start, journal, resume)
+            self._store(coordinates.to_user(result.point.G), result, journal)
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
-        self._warn(result)
+            self.__dict__.update(supervision.summary())
+            self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
+        self._warn_of_rounds(result, supervision, resume)
         return self
 
-    def _from_labels(self, features: Features, labels: Vector, rng: np.random.Generator) -> Result:
-        """Triplets or pairs of a class, as set."""
-        labels = checked_labels(labels, features.shape[0])
-        start = self._start(features, labels, rng)
-        if self.constraints == "pairs":
-            pairs, signs = signed_pairs(labels, self.n_constraints, self.balanced, rng)
-            return self._from_pairs(features, pairs, (None, None, signs, None), rng, start)
-        solver, geometry = self._solver(rng), self._geometry()
-        r, c = start.shape[1], len(np.unique(labels))
-        prices = self._prices(PRICE * (1 + 3 * r * c / len(labels)), solver, self.shrinkage)
-        pull = self.pull if solver.stops else 0.0
-        triplets = self._triplets(features, labels, start, rng)
-        factor = start = spread(features, start, triplets)
-        histories: list[dict[str, Vector]] = []
-        for turn in range(self.n_rounds):
-            if turn:
-                triplets = self._triplets(features, labels, factor, rng)
-            problem = triplet_problem(features, triplets, start, pull, prices)
-            done = sum(len(h["cost"]) - 1 for h in histories)
-            result = self._solve(problem, geometry.point(factor), solver, most=ROUND, done=done)
+    def _learn(self, scene: Scene, supervision: Supervision, start: Matrix, journal: Journal, resume: bool) -> Result:
+        """Return the result of the last round."""
+        solver, geometry, factor = self._solver(scene.rng), self._geometry(), start
+        prices = self._prices(supervision, start, solver, resume)
+        length = STREAM_LENGTH if resume else supervision.round_length
+        if resume and not solver.stops:
+            solver = ConjugateGradient()
+        for turn in range(1 if resume else supervision.n_rounds):
+            with journal.phase("constraints" if turn else "problem"):
+                terms = supervision.terms(scene, factor)
+            # Mini-batches are of one term: of constraints alone.
+            kept = terms if solver.stops else terms[:1]
+            problem = Problem([Block(scene.features, kept), *prices.blocks(start)], scene.execution)
+            result = self._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
             factor = result.point.G
-            histories.append(result.history)
-            if result.message == HALTED:
+            if result.ending is Ending.HALTED:
                 break
-        self.n_iter_ = sum(len(h["cost"]) - 1 for h in histories)
-        self.history_ = joined(histories)
-        self.n_seen_ = len(labels)
-        # A round is cut short on purpose.
-        self.converged_ = self.converged_ or result.n_iter == ROUND
         return result
 
-    def _triplets(self, features: Features, labels: Vector, factor: Matrix, rng: np.random.Generator) -> Matrix:
-        """Near targets and near impostors in the metric of a factor, of all samples or of many drawn anew."""
-        Z, n = features.image(factor), len(labels)
-        anchors = None if n <= ANCHORS else np.sort(rng.choice(n, ANCHORS, replace=False))
-        return nearest_triplets(Z, labels, n_targets=self.n_targets, n_impostors=self.n_impostors, anchors=anchors)
-
-    def _from_pairs(
-        self,
-        features: Features,
-        pairs: Any,
-        given: tuple[Any, Any, Any, Any],
-        rng: np.random.Generator,
-        start: Matrix | None = None,
-    ) -> Result:
-        """Pairs with targets and senses, or with signs."""
-        start = self._start(features, None, rng) if start is None else start
-        index, target, senses, weight = self._read_pairs(features, pairs, given, start)
-        solver = self._solver(rng)
-        prices = self._prices(features.shape[1] / len(index), solver)
-        problem = pair_problem(features, index, target, senses, weight, start, prices)
-        self.n_seen_ = len(index)
-        return self._solve(problem, self._geometry().point(start), solver)
-
-    def _read_pairs(
-        self, features: Features, pairs: Any, given: tuple[Any, Any, Any, Any], start: Matrix
-    ) -> tuple[Matrix, Vector, Vector, Vector]:
-        """Index pairs, squared distances, senses and weights, checked; y gives bounds_ their values."""
-        target, sense, y, sample_weight = given
-        index = checked_pairs(pairs, features.shape[0])
-        squared = None if y is None else Pairs(index).predict(features.image(start))
-        target, senses, bounds = asked(index, target, sense, y, squared)
-        if bounds is not None:
-            self.bounds_ = bounds
-        return index, target, senses, checked_weight(sample_weight, len(index), np.dtype(np.float64))
-
-    def _from_triplets(self, features: Features, triplets: Any, rng: np.random.Generator) -> Result:
-        """Triplets as they are given."""
-        index = checked_triplets(triplets, features.shape[0])
-        start = spread(features, self._start(features, None, rng), index)
-        solver = self._solver(rng)
-        prices = self._prices(features.shape[1] / len(index), solver)
-        problem = triplet_problem(features, index, start, 0.0, prices)
-        self.n_seen_ = len(index)
-        return self._solve(problem, self._geometry().point(start), solver)
-
-    def _prices(self, default: float, solver: Solver, shrinkage: float = 0.0) -> Regularisation:
-        """What is paid for leaving the start; nothing online, where mini-batches are of constraints alone."""
+    def _prices(self, supervision: Supervision, start: Matrix, solver: Solver, resume: bool) -> Prices:
+        """Return what is paid for leaving the start; nothing online, where mini-batches are of constraints alone."""
+        if resume:
+            # As many samples as were seen before weigh 1.
+            return Prices(self.n_seen_ / len(supervision))
         if isinstance(solver, Online):
-            return Regularisation()
-        return Regularisation(default if self.regularisation == "auto" else float(self.regularisation), shrinkage)
+            return Prices()
+        shrinkage = self.shrinkage if supervision.takes_shrinkage else 0.0
+        if self.regularisation != "auto":
+            return Prices(float(self.regularisation), shrinkage)
+        return Prices(supervision.default_price(start.shape[1], len(start)), shrinkage)
 
-    def _start(self, features: Features, labels: Vector | None, rng: np.random.Generator) -> Matrix:
-        """The first factor, (d, r)."""
-        n, d = features.shape
+    def _start(self, scene: Scene, coordinates: Coordinates, supervision: Supervision) -> Matrix:
+        """Return the first factor, in the solver's coordinates."""
+        n, d = scene.features.shape
         rank = d if self.n_components is None else self.n_components
         if self.n_components is not None and rank > min(n, d):
             raise ValueError(
                 f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
                 "more samples."
             )
-        unit = features.dtype.type(self._unit)
-        if not isinstance(self.init, str):
-            return checked_factor(self.init, d, rank, features.dtype) / unit
-        name = self.init
-        if name == "auto":
-            name = "identity" if rank == d else "pca" if labels is None else "lda"
-        if name == "lda" and labels is None:
-            raise ValueError("init='lda' needs class labels. Choose 'pca', 'identity' or 'random', or call fit(X, y).")
-        if name == "identity":
-            return np.eye(d, rank, dtype=features.dtype) / unit
-        if name == "random":
-            return (rng.standard_normal((d, rank)) / d**0.5).astype(features.dtype) / unit
-        if labels is not None and name == "lda":
-            return discriminants(features, labels, rank, rng)
-        return principal_directions(features, rank, rng) / unit
+        labels = supervision.labels
+        situation = Situation(scene.features, scene.execution, coordinates.units.data, labels=labels)
+        auto = "identity" if rank == d else "pca" if labels is None else "lda"
+        return resolve_start(self.init, situation, rank, scene.rng, choices=STARTS, auto=auto)
+
+    def _resume(self, coordinates: Coordinates) -> Matrix:
+        """Return the present factor, in the solver's coordinates."""
+        features = coordinates.features
+        rank = features.shape[1] if self.n_components is None else self.n_components
+        if rank != self.factor_.shape[1]:
+            raise ValueError(
+                f"n_components={rank}, but the stream has {self.factor_.shape[1]}. Call fit to start anew."
+            )
+        return coordinates.to_solver(self.factor_.astype(features.dtype))
+
+    def _may_use_span(self, supervision: Supervision) -> bool:
+        """Return True if nothing is learned outside the span of the samples."""
+        return supervision.from_labels or self.n_components is not None
+
+    def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Any:
+        """Return samples (n, d); labels are checked with them."""
+        kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
+        if supervision.from_labels:
+            X, supervision.labels = validate_data(self, X, supervision.labels, reset=reset, **kinds)
+        else:
+            X = validate_data(self, X, reset=reset, **kinds)
+        check_components(self.n_components, X.shape[1], self._geometry())
+        return X
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit may have left."""
+        for name in ("threshold_", "bounds_"):
+            self.__dict__.pop(name, None)
+
+    def _check_settings(self) -> None:
+        """Raise a ValueError that names the first bad setting."""
+        for name in ("n_targets", "n_impostors", "n_rounds"):
+            checked_number(name, getattr(self, name), least=1, integer=True)
+        for name in ("pull", "shrinkage"):
+            checked_number(name, getattr(self, name), least=0)
+        if self.regularisation != "auto":
+            checked_number("regularisation", self.regularisation, least=0)
+        if self.n_constraints is not None:
+            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
+
+    def _warn_of_rounds(self, result: Result, supervision: Supervision, resume: bool) -> None:
+        """Warn where the fit ended early; rounds are cut short on purpose, which is no reason to."""
+        length = STREAM_LENGTH if resume else supervision.round_length
+        if length is None:
+            return self._warn(result)
+        if result.ending is Ending.EXHAUSTED and result.n_iter == length:
+            rounds = "" if resume else f" in each of n_rounds={supervision.n_rounds} rounds"
+            self.message_ = f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
+            return None
+        advice = f"Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
+        return self._warn(result, advice)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,34 +10,41 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gramian.estimators.base import PSDEstimator, finite, uses_online, whitened
-from gramian.estimators.checks import (
-    checked_factor,
-    checked_rank,
-    checked_sense,
-    checked_weight,
-    chosen,
-    unchanged_on_failure,
-)
-from gramian.estimators.units import Units, units_of
-from gramian.features import Features, Identity, as_features
-from gramian.geometries import Geometry, Scaled
-from gramian.initialise import initial_factor
+from gramian.checks import checked_factor, checked_sense, checked_weight
+from gramian.coordinates import Coordinates, Units, units_of_regression
+from gramian.estimators._base import PSDEstimator, uses_online, whitened_geometry
+from gramian.estimators._checks import checked_rank, resolve_part, unchanged_on_failure
+from gramian.execution import Execution
+from gramian.features import Identity
+from gramian.geometries import Geometry, Point, Scaled
 from gramian.losses import LOSSES, Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import Growing, Online, Solver
-from gramian.solvers.online import Schedule
+from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
+from gramian.solvers.online import Memory, Schedule
+from gramian.starts import Situation, fit_scale, resolve_start
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
 
+# The starts that `init` may name: matrices (n, d, d) have no principal directions.
+MATRIX_STARTS = ("spectral", "random", "identity")
+STARTS_FROM_SAMPLES = (*MATRIX_STARTS, "pca")
 # A fit is as good as perfect at this share of tol: little noise should not be taken for none.
 PERFECT = 0.01
 
 
+class Data(NamedTuple):
+    """Checked input: vectors or matrices, targets (n,), senses (n,) and weights (n,) of sum 1."""
+
+    X: Any
+    y: Vector
+    sense: Vector
+    weight: Vector
+
+
 class Stream(NamedTuple):
-    """What `partial_fit` goes on from, beside the factor."""
+    """What `partial_fit` continues from, beside the factor."""
 
     units: Units
     schedule: Schedule
@@ -58,7 +66,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     solver : {"cg", "gd", "trust-region", "online"} or Solver
         "cg" for most work, "trust-region" for many digits, "gd" for the paper's batch algorithm, "online" for
         mini-batches and streams.
-    loss : {"squared", "linear"} or Loss
+    loss : {"squared", "huber", "linear", "hinge"} or Loss
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The first factor. "auto" is spectral, and the identity where the rank is full.
     growing : bool or Growing
@@ -72,6 +80,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         share.
     batch_size, n_epochs : int
         For solver="online". A solver given as an object has its own batch size and seed.
+    n_jobs : int, None or Execution
+        The number of threads, -1 for one a core; the result does not depend on it. None leaves threads to BLAS.
     random_state : int, RandomState or None
         Fixes the random start, the subsets and the order of mini-batches.
     callback : callable, optional
@@ -85,6 +95,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         G, with W = G Gᵀ.
     n_iter_ : int
     converged_ : bool
+        True if a stopping rule holds; never for online solvers, which have none.
+    message_ : str
+        Why the fit ended.
+    timings_ : dict of str to float
+        Seconds spent outside the iterations, by what they were spent on.
     history_ : dict of str to array
         After `fit`: iteration, cost, gradient_norm, step, time, passes; one entry an iteration.
     n_features_in_ : int
@@ -114,6 +129,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         tol: float = 1e-6,
         batch_size: int = 32,
         n_epochs: int = 5,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
         verbose: int = 0,
@@ -128,6 +144,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -149,20 +166,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         -------
         self
         """
-        with unchanged_on_failure(self):
-            data = self._checked(X, y, sample_weight, sense, reset=True)
-            units = units_of(*data[:2])
-            problem = self._problem(data, units)
-            rng = self._generator()
-            solver = self._solver(rng)
-            geometry = self._fitting(problem)
-            point = geometry.point(self._start(problem, rng, units, geometry))
-            growing = self._growing(solver, rng)
-            result = self._solve(problem, point, solver, units.cost, perfect=PERFECT * self.tol, growing=growing)
-            self.factor_ = finite(units.factor(result.point.G))
-            self._stream = Stream(units, result.memory.schedule, geometry) if isinstance(solver, Online) else None
-        self._warn(result)
-        return self
+        return self._fit(X, y, sample_weight, sense)
 
     @available_if(uses_online)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
@@ -180,28 +184,59 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, sense, resume=True)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
+        """Learn from the start, or continue a stream."""
         with unchanged_on_failure(self):
-            stream: Stream | None = getattr(self, "_stream", None)
-            begun = hasattr(self, "factor_")
-            data = self._checked(X, y, sample_weight, sense, reset=not begun)
-            units = units_of(*data[:2]) if stream is None else stream.units
-            problem = self._problem(data, units)
+            stream: Stream | None = getattr(self, "_stream", None) if resume else None
+            begun = resume and hasattr(self, "factor_")
+            data = self._validate(X, y, sample_weight, sense, reset=not begun)
+            loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._generator()
             solver = self._solver(rng)
-            assert isinstance(solver, Online)
-            # A geometry fitted to the first data stays, unless another is asked for.
-            fitted = stream is not None and self.geometry == "scaled" and isinstance(stream.geometry, Scaled)
-            geometry = stream.geometry if stream is not None and fitted else self._fitting(problem)
-            factor = self._resumed(problem, units) if begun else self._start(problem, rng, units, geometry)
-            point = geometry.point(factor)
-            schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
-            order = np.arange(len(problem.sampled.measurement))
-            arrived, schedule = solver.stream(problem.evaluate(point), schedule, order)
-            self.factor_ = finite(units.factor(arrived.point.G))
-            self._stream = Stream(units, schedule, geometry)
-            self.n_iter_ = getattr(self, "n_iter_", 0) + 1
-            self.converged_ = True
+            units = units_of_regression(data.X, data.y) if stream is None else stream.units
+            coordinates = Coordinates.in_units(data.X, units)
+            journal = self._journal(coordinates.cost_scale(loss))
+            problem = self._problem(data, coordinates, loss)
+            with journal.phase("geometry"):
+                geometry = self._fitted_geometry(problem, stream)
+            with journal.phase("start"):
+                factor = self._resume(coordinates) if begun else self._start(problem, rng, coordinates, geometry)
+            result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
+            self._keep(coordinates.to_user(result.point.G), result, journal, resume)
+            schedule = getattr(result.memory, "schedule", None)
+            self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
+        if not resume:
+            self._warn(result)
         return self
+
+    def _solve(
+        self,
+        problem: Problem,
+        point: Point,
+        solver: Solver,
+        journal: Journal,
+        stream: Stream | None,
+        rng: np.random.Generator,
+        resume: bool,
+    ) -> Result:
+        """Minimise; a stream sees its samples once, in the order given, with the schedule it has come to."""
+        if not (resume and isinstance(solver, Online)):
+            growing = self._growing(solver, rng)
+            return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
+        schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
+        in_order = replace(solver, shuffle=False)
+        return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
+
+    def _keep(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
+        """Set what users see; a stream keeps the history of the last `fit`."""
+        before = {name: getattr(self, name) for name in ("history_", "timings_") if resume and hasattr(self, name)}
+        calls = getattr(self, "n_iter_", 0) if resume else 0
+        self._store(factor, result, journal)
+        self.n_iter_ += calls
+        for name, value in before.items():
+            setattr(self, name, value)
 
     def predict(self, X: Any) -> Vector:
         """trace(W X), one for each sample.
@@ -216,16 +251,18 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
-        features, measurement = measured(X)
-        return measurement.predict(features.image(self.factor_.astype(features.dtype, copy=False)))
+        check_shape(X)
+        coordinates = Coordinates.in_units(X, Units())
+        factor = self.factor_.astype(X.dtype, copy=False)
+        return measurement_of(X, coordinates).predict(coordinates.features.image(factor))
 
     def matrix(self) -> Matrix:
         """W = G Gᵀ, (d, d)."""
         check_is_fitted(self)
         return self.factor_ @ self.factor_.T
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> tuple[Any, ...]:
-        """X, y, senses and weights, checked, without the samples of weight 0."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
+        """Return checked data, without the samples of weight 0."""
         X, y = validate_data(
             self,
             X,
@@ -237,6 +274,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             allow_nd=True,
             y_numeric=True,
         )
+        check_shape(X)
         n = X.shape[0]
         weight = checked_weight(sample_weight, n, X.dtype)
         senses = checked_sense(sense, n)
@@ -244,27 +282,32 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if not weight.all():
             kept = np.flatnonzero(weight)
             X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
-        return X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype)
+        return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype))
 
-    def _problem(self, data: tuple[Any, ...], units: Units) -> Problem:
-        """The problem of checked data, in units that suit it."""
-        X, y, senses, weight = data
-        loss = chosen("loss", self.loss, LOSSES, Loss)
+    def _problem(self, data: Data, coordinates: Coordinates, loss: Loss) -> Problem:
+        """Return the problem of checked data in some coordinates."""
         if not (loss.bounded or self._geometry().bounded):
             raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
-        X, y = units.scaled(X, y)
-        features, measurement = measured(X)
-        return Problem([Block(features, [Term(measurement, y.astype(X.dtype), loss, senses, weight)])])
+        target = coordinates.targets(data.y).astype(data.X.dtype)
+        measurement = measurement_of(data.X, coordinates)
+        term = Term(measurement, target, loss.rescaled(coordinates.units.target), data.sense, data.weight)
+        return Problem([Block(coordinates.features, [term])], self._execution())
 
-    def _start(self, problem: Problem, rng: np.random.Generator, units: Units, geometry: Geometry) -> Matrix:
-        """The first factor."""
+    def _start(
+        self, problem: Problem, rng: np.random.Generator, coordinates: Coordinates, geometry: Geometry
+    ) -> Matrix:
+        """Return the first factor, in the solver's coordinates."""
         rank = checked_rank(self.rank, problem.n_features, geometry)
-        if isinstance(self.init, str):
-            return initial_factor(self.init, problem, rank, rng)
-        return units.start(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+        if not isinstance(self.init, str):
+            return coordinates.to_solver(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+        features = coordinates.features
+        situation = Situation(features, problem.execution, coordinates.units.data, problem)
+        choices = MATRIX_STARTS if isinstance(features, Identity) else STARTS_FROM_SAMPLES
+        auto = "identity" if rank == problem.n_features else "spectral"
+        return fit_scale(problem, resolve_start(self.init, situation, rank, rng, choices=choices, auto=auto))
 
     def _growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
-        """How subsets lead to a start; None where they are not asked for, or the solver is online."""
+        """Return how subsets lead to a start; None where they are not asked for, or the solver is online."""
         if isinstance(self.growing, Growing):
             return self.growing if solver.stops else None
         if not isinstance(self.growing, bool | np.bool_):
@@ -272,19 +315,22 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         wanted = self.growing and solver.stops and isinstance(self.init, str)
         return Growing(seed=int(rng.integers(2**31))) if wanted else None
 
-    def _resumed(self, problem: Problem, units: Units) -> Matrix:
-        """The factor that a stream has come to."""
-        rank = checked_rank(self.rank, problem.n_features, self._geometry())
+    def _resume(self, coordinates: Coordinates) -> Matrix:
+        """Return the factor that a stream has come to, in the solver's coordinates."""
+        d, dtype = coordinates.features.shape[1], coordinates.features.dtype
+        rank = checked_rank(self.rank, d, self._geometry())
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
-        return units.start(self.factor_.astype(problem.dtype))
+        return coordinates.to_solver(self.factor_.astype(dtype))
 
-    def _fitting(self, problem: Problem) -> Geometry:
-        """The geometry; "scaled" by the data's second moment too, where that is cheap."""
-        features = problem.blocks[0].features
-        if self.geometry != "scaled" or isinstance(features, Identity):
+    def _fitted_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
+        """Return the geometry; "scaled" has the data's second moment too, that of the first data of a stream."""
+        if self.geometry != "scaled":
             return self._geometry()
-        return whitened(features)
+        if stream is not None and isinstance(stream.geometry, Scaled):
+            return stream.geometry
+        features = problem.blocks[0].features
+        return self._geometry() if isinstance(features, Identity) else whitened_geometry(features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -295,10 +341,15 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         return tags
 
 
-def measured(X: Any) -> tuple[Features, Measurement]:
-    """Features and measurements of vectors (n, d) or matrices (n, d, d)."""
-    if X.ndim == 2:
-        return as_features(X), Each(X.shape[0])
-    if X.ndim != 3 or X.shape[1] != X.shape[2]:
+def check_shape(X: Any) -> None:
+    """Raise a ValueError unless X holds vectors (n, d) or square matrices (n, d, d)."""
+    if X.ndim != 2 and (X.ndim != 3 or X.shape[1] != X.shape[2]):
         raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
-    return Identity(X.shape[1], X.dtype), Dense(X)
+
+
+def measurement_of(X: Any, coordinates: Coordinates) -> Measurement:
+    """Return the measurements by vectors (n, d), or by matrices (n, d, d), which have the square of a vector's unit."""
+    if X.ndim == 2:
+        return Each(X.shape[0])
+    unit = coordinates.units.data**2
+    return Dense(X if unit == 1 else X * X.dtype.type(unit))

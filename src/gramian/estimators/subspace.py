@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gramian._kernels.subspace import Stream, subspace_follow
-from gramian.estimators.checks import checked_number, unchanged_on_failure
+from gramian.checks import checked_number
+from gramian.estimators._checks import unchanged_on_failure
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]

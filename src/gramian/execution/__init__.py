@@ -1,5 +1,40 @@
-"""Execution: how the work on the blocks of a problem is carried out. One class, one method; solvers never see it."""
+"""Executions: where the work on blocks of data is done, in this thread or in several.
 
-from gramian.execution.serial import Execution, Serial
+To add one, write one file with `place` and `run`. Solvers, geometries and measurements never see it.
+"""
 
-__all__ = ["Execution", "Serial"]
+from __future__ import annotations
+
+from typing import Any
+
+from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, sum_totals
+from gramian.execution.serial import Serial
+from gramian.execution.threads import Threads
+
+__all__ = ["Execution", "Serial", "Shards", "Team", "Threads", "Work", "add_totals", "resolve_execution", "sum_totals"]
+
+
+def resolve_execution(n_jobs: Any) -> Execution:
+    """Return the execution that `n_jobs` stands for.
+
+    Parameters
+    ----------
+    n_jobs : int, None or Execution
+        None for `Serial`; a number, as in scikit-learn, for `Threads` of so many; or an execution.
+
+    Examples
+    --------
+    >>> from gramian.execution import resolve_execution
+    >>> resolve_execution(None), resolve_execution(2)
+    (Serial(), Threads(2))
+    """
+    if n_jobs is None:
+        return Serial()
+    if hasattr(n_jobs, "place") and hasattr(n_jobs, "run"):
+        return n_jobs
+    try:
+        return Threads(n_jobs)
+    except ValueError as error:
+        raise ValueError(
+            f"n_jobs={n_jobs!r} is not valid. Choose None, a number of threads, or an Execution."
+        ) from error

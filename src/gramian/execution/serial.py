@@ -1,30 +1,41 @@
-"""One block after the other, in this process."""
+"""One block after the other, in the calling thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-__all__ = ["Execution", "Serial"]
+from gramian.execution.execution import Shards, Work, sum_totals
 
-
-class Execution(Protocol):
-    """Maps a function over blocks and what belongs to them."""
-
-    def map(self, function: Callable[..., Any], *sequences: Sequence[Any]) -> list[Any]:
-        """The function's results, in the order of the blocks."""
+__all__ = ["Serial"]
 
 
 class Serial:
-    """Runs block by block in the calling thread; sums are always in the order of the blocks.
+    """Works on block after block in the calling thread. BLAS may use threads of its own, as the process has it set.
 
     Examples
     --------
     >>> from gramian.execution import Serial
-    >>> Serial().map(lambda a, b: a + b, [1, 2], [10, 20])
-    [11, 22]
+    >>> def double(block, *, factor):
+    ...     return factor * block, block
+    >>> execution = Serial()
+    >>> kept, total = execution.run(double, execution.place([1, 2, 3]), factor=2)
+    >>> kept, total
+    ([2, 4, 6], 6)
     """
 
-    def map(self, function: Callable[..., Any], *sequences: Sequence[Any]) -> list[Any]:
-        """The function's results, in the order of the blocks."""
-        return [function(*items) for items in zip(*sequences, strict=True)]
+    def __repr__(self) -> str:
+        return "Serial()"
+
+    def place(self, blocks: Sequence[Any]) -> Shards:
+        """Return the blocks themselves."""
+        return list(blocks)
+
+    def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
+        """Run work on every block; return what stays beside each, and the sum of the totals."""
+        results = [work(*items, **small) for items in zip(shards, *held, strict=True)]
+        return [kept for kept, _ in results], sum_totals(total for _, total in results)
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return function(a, b, ...) for the items of the arguments, in their order."""
+        return list(map(function, *arguments))

@@ -8,7 +8,7 @@ from gramian.geometries.affine_invariant import AffineInvariant
 from gramian.geometries.flat import Flat
 from gramian.geometries.grassmann import Grassmann
 from gramian.geometries.log_euclidean import LogEuclidean
-from gramian.geometries.point import Curve, Geometry, Point
+from gramian.geometries.point import Curve, Geometry, Motion, Point, factor_image, factor_velocity
 from gramian.geometries.polar import Polar
 from gramian.geometries.scaled import Scaled
 
@@ -20,9 +20,12 @@ __all__ = [
     "Geometry",
     "Grassmann",
     "LogEuclidean",
+    "Motion",
     "Point",
     "Polar",
     "Scaled",
+    "factor_image",
+    "factor_velocity",
 ]
 
 GEOMETRIES: dict[str, type[Geometry]] = {

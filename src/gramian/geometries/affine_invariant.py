@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gramian.geometries.cone import ConePoint
 from gramian.geometries.cores import AffineCore, TangentCore
 from gramian.geometries.frames import orthonormal
@@ -11,6 +13,7 @@ from gramian.types import Matrix
 __all__ = ["AffineInvariant"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class AffineInvariant(Geometry):
     """Positive definite W (d, d) under tr(ξ W⁻¹ ζ W⁻¹).
 
@@ -29,12 +32,13 @@ class AffineInvariant(Geometry):
     array([[1., 0.], [0., 2.]])
     """
 
+    retraction: str = "exponential"
+
     full_rank = True
 
-    def __init__(self, retraction: str = "exponential") -> None:
-        if retraction not in ("exponential", "first-order"):
-            raise ValueError(f"retraction={retraction!r} is unknown. Choose 'exponential' or 'first-order'.")
-        self.retraction = retraction
+    def __post_init__(self) -> None:
+        if self.retraction not in ("exponential", "first-order"):
+            raise ValueError(f"retraction={self.retraction!r} is unknown. Choose 'exponential' or 'first-order'.")
 
     def point(self, G: Matrix) -> ConePoint:
         """The point G Gᵀ."""

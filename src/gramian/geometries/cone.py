@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from gramian.geometries.cores import Core
-from gramian.geometries.point import Curve, Point
+from gramian.geometries.point import Curve, Motion, Point
 from gramian.types import Matrix
 
 __all__ = ["ConePoint"]
@@ -44,8 +45,12 @@ class ConeCurve(Curve):
     """A curve in the cone: only the root moves, so images of the frame are kept as they are."""
 
     def __init__(self, frame: Matrix, core: Callable[[float], Core], limit: float) -> None:
-        self.frame, self.core, self.limit = frame, core, limit
+        self.frame, self.core, self.limit = frame, lru_cache(maxsize=1)(core), limit
 
     def point(self, s: float) -> ConePoint:
-        """The point at s."""
+        """Return the point at s."""
         return ConePoint(self.core(s), self.frame)
+
+    def motion(self, s: float) -> Motion:
+        """Return the core's root."""
+        return Motion(None, None, self.core(s).root)

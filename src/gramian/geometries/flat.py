@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gramian.geometries.point import Geometry, Point, Straight
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramian._kernels.online import Batches, Samples, flat_online
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight
 from gramian.types import Matrix
 
 __all__ = ["Flat"]
@@ -23,7 +28,19 @@ class FlatPoint(Point):
         """G + s ξ."""
         return Straight(self, tangent)
 
+    @property
+    def online_kernel(self) -> OnlineKernel:
+        """The compiled flat descent."""
+        return self.descend
 
+    def descend(self, samples: Samples, batches: Batches) -> tuple[FlatPoint, int]:
+        """Return the point after one step a batch, and the number of steps skipped."""
+        G = self.G.T.copy()
+        skipped = flat_online(*samples, *batches, G)
+        return FlatPoint(np.ascontiguousarray(G.T)), skipped
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Flat(Geometry):
     """W = G Gᵀ with G in the Euclidean space of (d, r) matrices, modulo rotations G -> G O.
 

@@ -58,12 +58,12 @@ class Retraction:
         """The Gram matrix of U + s ξ."""
         return self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
 
-    def blend(self, s: float, F: Matrix, T: Matrix) -> Matrix:
-        """F + s T."""
-        return F + s * T
+    def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
+        """Return A(s) and C(s) of U(s) = U A + ξ C; C as the number s where it is s A."""
+        return self.normaliser(s), float(s)
 
-    def normaliser(self, s: float) -> Matrix | None:
-        """Q(s)."""
+    def normaliser(self, s: float) -> Matrix:
+        """Return Q(s)."""
         raise NotImplementedError
 
 
@@ -94,17 +94,14 @@ class Geodesic(Retraction):
         square, self.V = np.linalg.eigh(self.xx)
         self.sigma = np.sqrt(np.maximum(square, 0))
 
-    def blend(self, s: float, F: Matrix, T: Matrix) -> Matrix:
-        """F V cos(sΣ) Vᵀ + T V (sin(sΣ)/Σ) Vᵀ, its Gram matrix mended."""
+    def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
+        """Return V cos(sΣ) Vᵀ and V (sin(sΣ)/Σ) Vᵀ, with the rounding of their Gram matrix taken out."""
         angle = s * self.sigma
         A = (self.V * np.cos(angle)) @ self.V.T
         C = (self.V * (s * np.sinc(angle / np.pi))) @ self.V.T
         mixed = A.T @ self.ux @ C
-        mend = inverse_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
-        return F @ (A @ mend) + T @ (C @ mend)
-
-    def normaliser(self, s: float) -> None:
-        """Nothing is left to do."""
+        correction = inverse_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
+        return A @ correction, C @ correction
 
 
 RETRACTIONS: dict[str, Callable[[Matrix, Matrix], Retraction]] = {

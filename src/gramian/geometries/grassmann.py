@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from gramian.geometries.frames import RETRACTIONS, Retraction, orthonormal, project
-from gramian.geometries.point import Curve, Geometry, Point
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gramian.geometries.frames import RETRACTIONS, orthonormal, project
+from gramian.geometries.point import Curve, Geometry, Motion, Point
 from gramian.types import Matrix
 
 __all__ = ["Grassmann"]
@@ -38,23 +41,20 @@ class SubspaceCurve(Curve):
 
     def __init__(self, start: Subspace, direction: Matrix) -> None:
         self.start, self.direction = start, direction
-        self.retract: Retraction = RETRACTIONS[start.retraction](start.frame, direction)
-        self.limit = self.retract.limit
+        retraction = RETRACTIONS[start.retraction](start.frame, direction)
+        # Point and motion at the same s share their small matrices.
+        self.matrices, self.limit = lru_cache(maxsize=1)(retraction.matrices), retraction.limit
 
     def point(self, s: float) -> Subspace:
-        """The point at s."""
-        return Subspace(self.carry(s, self.start.frame, self.direction), self.start.retraction)
+        """Return the point at s."""
+        return Subspace(self.motion(s).carry(self.start.frame, self.direction), self.start.retraction)
 
-    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """The retraction's."""
-        assert T is not None
-        return self.retract.blend(s, F, T)
-
-    def normaliser(self, s: float) -> Matrix | None:
-        """The retraction's."""
-        return self.retract.normaliser(s)
+    def motion(self, s: float) -> Motion:
+        """Return the retraction's matrices."""
+        return Motion(*self.matrices(s), None)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Grassmann(Geometry):
     """Subspaces of dimension r: W = U Uᵀ with UᵀU = I. With the loss `Linear`, online descent is Oja's rule.
 
@@ -71,11 +71,12 @@ class Grassmann(Geometry):
     array([0.6, 0.8])
     """
 
+    retraction: str = "uf"
+
     bounded = True
 
-    def __init__(self, retraction: str = "uf") -> None:
-        check_retraction(retraction)
-        self.retraction = retraction
+    def __post_init__(self) -> None:
+        check_retraction(self.retraction)
 
     def point(self, G: Matrix) -> Subspace:
         """The span of G."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gramian.geometries.cone import ConePoint
 from gramian.geometries.cores import LogEuclideanCore, MirrorCore
 from gramian.geometries.frames import orthonormal
@@ -11,6 +13,7 @@ from gramian.types import Matrix
 __all__ = ["LogEuclidean"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class LogEuclidean(Geometry):
     """Positive definite W = exp(L) (d, d), with straight lines in L.
 
@@ -30,10 +33,9 @@ class LogEuclidean(Geometry):
     array([[2.718, 0.   ], [0.   , 1.   ]])
     """
 
-    full_rank = True
+    mirror: bool = False
 
-    def __init__(self, mirror: bool = False) -> None:
-        self.mirror = mirror
+    full_rank = True
 
     def point(self, G: Matrix) -> ConePoint:
         """The point G Gᵀ."""

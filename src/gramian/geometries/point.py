@@ -11,18 +11,23 @@ search costs one product with the data, whatever the geometry and however many s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gramian._kernels.online import Batches, Samples
 from gramian._kernels.samples import shifted
 from gramian.types import Matrix
 
-__all__ = ["Curve", "Geometry", "Point"]
+__all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
+
+#: (samples, batches) -> the point after one step a batch, and the number of steps skipped because they were not finite.
+OnlineKernel = Callable[[Samples, Batches], tuple["Point", int]]
 
 
 class Geometry(ABC):
-    """The settings of a geometry; `point` puts a factor on it."""
+    """The settings of a geometry, a frozen dataclass; `point` puts a factor on it."""
 
     #: Instances that the conformance tests run on: every setting that changes a formula.
     examples: ClassVar[tuple[Geometry, ...]]
@@ -40,10 +45,12 @@ class Geometry(ABC):
         return f"{type(self).__name__}({settings})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        if type(self) is not type(other):
+            return False
+        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash((type(self), *(value for value in vars(self).values() if not isinstance(value, np.ndarray))))
 
 
 class Point(ABC):
@@ -58,10 +65,6 @@ class Point(ABC):
         """The factor, (d, r)."""
         return self.frame if self.root is None else self.frame @ self.root
 
-    def image(self, frame_image: Matrix) -> Matrix:
-        """Z = X G from the image X F of the frame."""
-        return frame_image if self.root is None else frame_image @ self.root
-
     @abstractmethod
     def gradient(self, MF: Matrix) -> Any:
         """The tangent that is the metric's gradient, from M F = (Σ slope_i X_i) F."""
@@ -75,14 +78,8 @@ class Point(ABC):
         return None
 
     def velocity(self, tangent: Any) -> Matrix:
-        """dG/ds (d, r) along a tangent."""
-        return self.image_velocity(self.frame, self.frame_velocity(tangent), self.root_velocity(tangent))
-
-    def image_velocity(self, XF: Matrix, XT: Matrix | None, dR: Matrix | None) -> Matrix:
-        """dZ/ds from the images of the frame and of its velocity, and the root's velocity."""
-        Z = 0 if XT is None else self.image(XT)
-        Z = Z if dR is None else Z + XF @ dR
-        return np.zeros_like(self.image(XF)) if isinstance(Z, int) else Z
+        """Return dG/ds (d, r) along a tangent."""
+        return factor_velocity(self.frame, self.frame_velocity(tangent), self.root, self.root_velocity(tangent))
 
     def inner(self, a: Any, b: Any) -> float:
         """The metric; here for tangents in orthonormal coordinates."""
@@ -100,6 +97,11 @@ class Point(ABC):
         """This point with its metric regularised; level in [0, 1], 0 at a perfect fit and 1 at that of W = 0."""
         return self
 
+    @property
+    def online_kernel(self) -> OnlineKernel | None:
+        """The compiled online descent from this point; None if there is none."""
+        return None
+
     @abstractmethod
     def curve(self, tangent: Any) -> Curve:
         """The curve that leaves this point along a tangent."""
@@ -108,6 +110,56 @@ class Point(ABC):
 def inner(a: Matrix, b: Matrix) -> float:
     """tr(aᵀ b), in float64: squares of float32 numbers overflow early."""
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
+def factor_image(XF: Matrix, root: Matrix | None) -> Matrix:
+    """Return X F R from X F; the root None stands for the identity."""
+    return XF if root is None else XF @ root
+
+
+def factor_velocity(XF: Matrix, XT: Matrix | None, root: Matrix | None, root_velocity: Matrix | None) -> Matrix:
+    """Return d(X F R)/ds from X F, X dF/ds, R and dR/ds; a velocity None stands for zero."""
+    if XT is None and root_velocity is None:
+        return np.zeros_like(factor_image(XF, root))
+    if XT is None:
+        return XF @ root_velocity
+    moved = factor_image(XT, root)
+    return moved if root_velocity is None else moved + XF @ root_velocity
+
+
+class Motion(NamedTuple):
+    """A step along a curve in small matrices: the frame moves to F A + T C, the root to `root`.
+
+    A (k, k) may be None for the identity. C (k, k) may be a number c for c A, which saves a product, or None where the
+    frame stands still. The same matrices move images: X F to (X F) A + (X T) C.
+    """
+
+    A: Matrix | None
+    C: Matrix | float | None
+    root: Matrix | None
+
+    def blend(self, F: Matrix, T: Matrix | None) -> Matrix:
+        """Return Y with F A + T C = Y Q, Q = `normaliser`; or the image of Y from the images of F and T."""
+        if self.C is None or T is None:
+            return F
+        if isinstance(self.C, float):
+            return shifted(F, T, self.C)
+        return F @ self.A + T @ self.C
+
+    @property
+    def normaliser(self) -> Matrix | None:
+        """Q (k, k), the factor that `blend` leaves to apply; None for the identity."""
+        return self.A if isinstance(self.C, float) else None
+
+    @property
+    def remaining_factor(self) -> Matrix | None:
+        """Q R (k, r), which takes `blend` to the factor; None for the identity."""
+        Q = self.normaliser
+        return self.root if Q is None else Q if self.root is None else Q @ self.root
+
+    def carry(self, F: Matrix, T: Matrix | None) -> Matrix:
+        """Return F A + T C, the new frame; or its image from the images of F and T."""
+        return factor_image(self.blend(F, T), self.normaliser)
 
 
 class Curve(ABC):
@@ -122,20 +174,11 @@ class Curve(ABC):
 
     @abstractmethod
     def point(self, s: float) -> Point:
-        """The point at s."""
+        """Return the point at s."""
 
-    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """Y, the new frame but for `normaliser`, from the frame and the direction; or its image from theirs."""
-        return F
-
-    def normaliser(self, s: float) -> Matrix | None:
-        """The small matrix Q (k, k) of F(s) = Y Q; None for the identity."""
+    def motion(self, s: float) -> Motion | None:
+        """Return the step to s in small matrices; None if the curve has none: then images are computed afresh."""
         return None
-
-    def carry(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """The new frame F(s) from the frame and the direction, or its image from theirs."""
-        Y, Q = self.blend(s, F, T), self.normaliser(s)
-        return Y if Q is None else Y @ Q
 
 
 class Straight(Curve):
@@ -148,10 +191,9 @@ class Straight(Curve):
         self.direction = direction
 
     def point(self, s: float) -> Point:
-        """The point at s."""
-        return self.start.at(self.carry(s, self.start.frame, self.direction))
+        """Return the point at s."""
+        return self.start.at(self.motion(s).carry(self.start.frame, self.direction))
 
-    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """F + s T."""
-        assert T is not None
-        return shifted(F, T, s)
+    def motion(self, s: float) -> Motion:
+        """Return F + s T."""
+        return Motion(None, float(s), None)

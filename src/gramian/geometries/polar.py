@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from gramian.geometries.cores import CORES, Core
+from gramian._kernels.online import Batches, Samples, polar_online
+from gramian.geometries.cores import CORES, AffineCore, Core
 from gramian.geometries.frames import RETRACTIONS, orthonormal, project
 from gramian.geometries.grassmann import check_retraction
-from gramian.geometries.point import Curve, Geometry, Point
+from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point
 from gramian.types import Matrix
 
 __all__ = ["Polar"]
@@ -63,34 +66,48 @@ class PolarPoint(Point):
         """The frame's retraction and the core's curve, side by side."""
         return PolarCurve(self, tangent)
 
+    @property
+    def online_kernel(self) -> OnlineKernel | None:
+        """The compiled polar descent, for the paper's core and the retraction uf."""
+        return self.descend if type(self.core) is AffineCore and self.settings.retraction == "uf" else None
+
+    def descend(self, samples: Samples, batches: Batches) -> tuple[PolarPoint, int]:
+        """Return the point after one step a batch, and the number of steps skipped."""
+        U, R = self.frame.T.copy(), self.core.root.copy()
+        skipped = polar_online(*samples, *batches, self.settings.weight, U, R)
+        return PolarPoint(np.ascontiguousarray(U.T), AffineCore(R), self.settings), skipped
+
 
 class PolarCurve(Curve):
     """U(s) and R(s)."""
 
     def __init__(self, start: PolarPoint, tangent: Matrix) -> None:
         self.start = start
-        _, S = start.split(tangent)
-        self.core, self.limit = start.core.curve(S)
+        core, self.limit = start.core.curve(start.split(tangent)[1])
+        # Point and motion at the same s share their small matrices.
+        self.core = lru_cache(maxsize=1)(core)
         self.direction = start.frame_velocity(tangent)
         if self.direction is not None:
-            self.retract = RETRACTIONS[start.settings.retraction](start.frame, self.direction)
-            self.limit = min(self.limit, self.retract.limit)
+            retraction = RETRACTIONS[start.settings.retraction](start.frame, self.direction)
+            self.matrices = lru_cache(maxsize=1)(retraction.matrices)
+            self.limit = min(self.limit, retraction.limit)
+
+    def core_at(self, s: float) -> Core:
+        """Return the core at s."""
+        return self.core(s) if self.start.settings.weight < 1 else self.start.core
 
     def point(self, s: float) -> PolarPoint:
-        """The point at s."""
-        start = self.start
-        core = self.core(s) if start.settings.weight < 1 else start.core
-        return PolarPoint(self.carry(s, start.frame, self.direction), core, start.settings)
+        """Return the point at s."""
+        frame = self.motion(s).carry(self.start.frame, self.direction)
+        return PolarPoint(frame, self.core_at(s), self.start.settings)
 
-    def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
-        """The retraction's, where the frame moves."""
-        return F if T is None else self.retract.blend(s, F, T)
-
-    def normaliser(self, s: float) -> Matrix | None:
-        """The retraction's, where the frame moves."""
-        return None if self.direction is None else self.retract.normaliser(s)
+    def motion(self, s: float) -> Motion:
+        """Return the retraction's matrices, where the frame moves, and the core's root."""
+        root = self.core_at(s).root
+        return Motion(None, None, root) if self.direction is None else Motion(*self.matrices(s), root)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Polar(Geometry):
     """W = U B Uᵀ: the subspace and the distance in it are learned together, λ of the one and 1-λ of the other.
 
@@ -113,13 +130,16 @@ class Polar(Geometry):
     (array([0.6, 0.8]), array([5.]))
     """
 
-    def __init__(self, weight: float = 0.5, retraction: str = "uf", core: str = "affine") -> None:
-        if not 0 <= weight <= 1:
-            raise ValueError(f"weight={weight} is not in [0, 1]; 0 fixes the subspace, 1 moves nothing else.")
-        if core not in CORES:
-            raise ValueError(f"core={core!r} is unknown. Choose one of {', '.join(CORES)}.")
-        check_retraction(retraction)
-        self.weight, self.retraction, self.core = weight, retraction, core
+    weight: float = 0.5
+    retraction: str = "uf"
+    core: str = "affine"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"weight={self.weight} is not in [0, 1]; 0 fixes the subspace, 1 moves nothing else.")
+        if self.core not in CORES:
+            raise ValueError(f"core={self.core!r} is unknown. Choose one of {', '.join(CORES)}.")
+        check_retraction(self.retraction)
 
     def point(self, G: Matrix) -> PolarPoint:
         """The point G Gᵀ."""

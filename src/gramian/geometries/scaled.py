@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 
-from gramian.geometries.point import Geometry, Point, Straight, inner
+from gramian._kernels.online import Batches, Samples
+from gramian._kernels.online_scaled import scaled_online
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner
 from gramian.types import Matrix
 
 __all__ = ["Scaled"]
@@ -70,7 +73,22 @@ class ScaledPoint(Point):
         """G + s ξ."""
         return Straight(self, tangent)
 
+    @property
+    def online_kernel(self) -> OnlineKernel:
+        """The compiled scaled descent."""
+        return self.descend
 
+    def descend(self, samples: Samples, batches: Batches) -> tuple[ScaledPoint, int]:
+        """Return the point after one step a batch, and the number of steps skipped."""
+        G, moment = self.G.T.copy(), self.moment
+        none = np.empty((0, 0), G.dtype)
+        C = none if moment is None else np.ascontiguousarray(moment.C)
+        inverse = none if moment is None else np.ascontiguousarray(moment.solve(np.eye(len(C), dtype=C.dtype)))
+        skipped = scaled_online(*samples, *batches, C, inverse, G)
+        return self.at(np.ascontiguousarray(G.T)), skipped
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Scaled(Geometry):
     """W = G Gᵀ with the metric weighted by GᵀG, so that descent does not see the conditioning of W.
 
@@ -93,8 +111,7 @@ class Scaled(Geometry):
     50.0
     """
 
-    def __init__(self, moment: Matrix | None = None) -> None:
-        self.moment = moment
+    moment: Matrix | None = None
 
     def point(self, G: Matrix) -> ScaledPoint:
         """The point G Gᵀ."""

@@ -64,3 +64,7 @@ class Dense(Measurement):
     def take(self, rows: Rows) -> tuple[Dense, None]:
         """Some of the matrices; they touch all coordinates."""
         return Dense(self.flat[rows].reshape(-1, self.d, self.d)), None
+
+    def part(self, cut: slice) -> Dense:
+        """Return consecutive matrices, without a copy."""
+        return Dense(self.flat[cut].reshape(-1, self.d, self.d))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gramian._kernels.samples import each_along, each_predict, each_weigh
 from gramian.measurements.measurement import Measurement
 from gramian.types import Matrix, Rows, Vector
@@ -49,3 +51,7 @@ class Each(Measurement):
         """The measurements of some samples, and those samples."""
         taken = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
         return Each(taken), rows
+
+    def sample_indices(self) -> tuple[Vector, Vector]:
+        """Return every sample, alone."""
+        return np.arange(self.n_samples), np.full(self.n_samples, -1)

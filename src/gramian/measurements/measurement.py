@@ -46,6 +46,17 @@ class Measurement(ABC):
     def take(self, rows: Rows) -> tuple[Measurement, Rows | None]:
         """Some of the measurements, and the samples they touch (None: all), in the order they are now numbered."""
 
+    def part(self, cut: slice) -> Measurement | None:
+        """Return consecutive measurements of the same samples, for threads; None if they stay together."""
+        return None
+
+    def sample_indices(self) -> tuple[Vector, Vector] | None:
+        """Return i and j (m,) with X = (x_i - x_j)(x_i - x_j)ᵀ, j = -1 for x_i alone; None if X is not of that form.
+
+        Measurements of that form have a compiled online path.
+        """
+        return None
+
 
 def checked_indices(indices: Any, name: str, columns: int, n_samples: int | None) -> Vector:
     """Sample numbers as a contiguous (m, columns) array, or a ValueError that names the first bad row."""

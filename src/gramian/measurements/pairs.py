@@ -59,3 +59,12 @@ class Pairs(Measurement):
         """Some pairs, renumbered, and the samples they touch."""
         samples, numbers = np.unique(self.pairs[rows], return_inverse=True)
         return Pairs(numbers.reshape(-1, 2)), samples
+
+    def part(self, cut: slice) -> Pairs:
+        """Return consecutive pairs of the same samples, without a copy."""
+        return Pairs(self.pairs[cut])
+
+    def sample_indices(self) -> tuple[Vector, Vector]:
+        """Return the two samples of each pair."""
+        first, second = (np.ascontiguousarray(column) for column in self.pairs.T)
+        return first, second

@@ -57,3 +57,7 @@ class Triplets(Measurement):
         """Some triplets, renumbered, and the samples they touch."""
         samples, numbers = np.unique(self.triplets[rows], return_inverse=True)
         return Triplets(numbers.reshape(-1, 3)), samples
+
+    def part(self, cut: slice) -> Triplets:
+        """Return consecutive triplets of the same samples, without a copy."""
+        return Triplets(self.triplets[cut])

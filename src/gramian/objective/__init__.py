@@ -11,9 +11,10 @@ passes over the data only for what is asked of it:
 so an iteration of descent is two passes, on every geometry. `Problem.passes` counts them.
 """
 
+from gramian.objective.block import Block
 from gramian.objective.evaluation import Evaluation
 from gramian.objective.line import Line
 from gramian.objective.problem import Problem
-from gramian.objective.terms import Block, Term
+from gramian.objective.terms import Term
 
 __all__ = ["Block", "Evaluation", "Line", "Problem", "Term"]

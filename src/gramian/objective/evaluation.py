@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gramian.execution import Shards
 from gramian.geometries import Point
+from gramian.objective import block
+from gramian.objective.block import Totals
 from gramian.objective.line import Line
-from gramian.objective.terms import Block, sum_of
-from gramian.types import Matrix
+from gramian.types import Matrix, Tangent, Vector
 
 if TYPE_CHECKING:
     from gramian.objective.problem import Problem
@@ -20,23 +21,19 @@ __all__ = ["Evaluation"]
 
 
 class Evaluation:
-    """The objective at one point: everything known there, computed when first asked for."""
+    """The objective at one point: everything known there, computed when first asked for.
+
+    Images, predictions and slopes stay beside the data, in `states`.
+    """
 
     def __init__(
-        self,
-        problem: Problem,
-        point: Point,
-        images: Callable[[], Sequence[Matrix]],
-        predictions: Sequence[Sequence[Any]],
+        self, problem: Problem, point: Point, states: Shards, totals: Totals, normaliser: Matrix | None = None
     ) -> None:
         self.problem = problem
-        self._images = images
-        self.predictions = predictions
-        judged = problem.execution.map(Block.judge, problem.pieces, predictions)
-        self.value = sum(j.value for j in judged)
-        self.slopes = [j.slopes for j in judged]
+        self._states, self._normaliser = states, normaliser
+        self.value = totals.value
         # Rounding in the predictions changes the value by this much: no line search can see less.
-        self.noise = float(np.finfo(problem.dtype).eps) * sum(j.scale for j in judged)
+        self.noise = float(np.finfo(problem.dtype).eps) * totals.scale
         self.point = point.damped(self.level)
 
     @property
@@ -47,68 +44,50 @@ class Evaluation:
             return 0.0
         return float(min(1.0, (self.value / zero) ** 0.5))
 
-    @cached_property
-    def images(self) -> Sequence[Matrix]:
-        """Images X F of the frame, block by block; trial steps that are not taken never need them."""
-        images = self._images()
-        # What they were made of, the evaluation before, is let go.
-        del self._images
-        return images
+    @property
+    def states(self) -> Shards:
+        """What is held beside the blocks. Images are normalised here: trial steps that are not taken never need it."""
+        if self._normaliser is not None:
+            self._states, _ = self.problem.run(block.normalise, self._states, Q=self._normaliser)
+            self._normaliser = None
+        return self._states
 
     @cached_property
-    def gradient(self) -> Any:
-        """The metric's gradient, a tangent; one pass."""
-        return self.point.gradient(self.problem.pull(self.slopes, self.images))
+    def gradient(self) -> Tangent:
+        """The metric's gradient; one pass."""
+        return self.point.gradient(self.problem.count(1).run(block.pull, self.states)[1])
 
     @cached_property
     def gradient_norm(self) -> float:
         """The norm of the gradient in the metric."""
         return self.point.inner(self.gradient, self.gradient) ** 0.5
 
-    def line(self, tangent: Any) -> Line:
-        """The objective along the curve of a tangent; one pass, for all of its steps."""
+    def line(self, tangent: Tangent) -> Line:
+        """Return the objective along the curve of a tangent; one pass, for all of its steps."""
         return Line(self, tangent)
 
     def apply(self, V: Matrix) -> Matrix:
-        """M V = (Σ slope_i X_i) V; two passes."""
-        return self.problem.pull(self.slopes, self.problem.image(V))
+        """Return M V = (Σ slope_i X_i) V; two passes."""
+        return self.problem.count(2).run(block.pull_product, self.states, V=V)[1]
 
-    def gauss_newton(self, tangent: Any) -> Any:
-        """The Gauss-Newton operator on a tangent; two passes, one where the frame stands still."""
-        weights, _ = self.curvature(tangent, self.image_of(self.point.frame_velocity(tangent)))
-        return self.point.gradient(self.problem.pull(weights, self.images))
+    def gauss_newton(self, tangent: Tangent) -> Tangent:
+        """Return the Gauss-Newton operator applied to a tangent; two passes, one where the frame stands still."""
+        ahead, _ = self.prepare(self.point.frame_velocity(tangent))
+        weights, _ = self.curvature(tangent, ahead)
+        return self.point.gradient(self.problem.count(1).run(block.pull_weights, weights, self.states)[1])
 
-    def hessian(self, tangent: Any) -> Any:
-        """The Hessian on a tangent, for straight geometries; two passes."""
-        images = self.image_of(self.point.frame_velocity(tangent))
-        weights, _ = self.curvature(tangent, images)
-        problem = self.problem
-        problem.passes += 1
-        pulled = problem.execution.map(
-            lambda b, bent, XF, slopes, XT: b.features.pull(b.weigh(bent, XF) + b.weigh(slopes, XT)),
-            problem.pieces,
-            weights,
-            self.images,
-            self.slopes,
-            images,
-        )
-        return self.point.gradient(sum_of(pulled))
+    def hessian(self, tangent: Tangent) -> Tangent:
+        """Return the Hessian applied to a tangent, for straight geometries; two passes."""
+        ahead, _ = self.prepare(self.point.frame_velocity(tangent))
+        weights, _ = self.curvature(tangent, ahead)
+        return self.point.gradient(self.problem.count(1).run(block.pull_hessian, weights, self.states, ahead)[1])
 
-    def image_of(self, direction: Matrix | None) -> Sequence[Matrix | None]:
-        """Images of a direction; one pass, none where there is no direction."""
-        return [None] * len(self.problem.pieces) if direction is None else self.problem.image(direction)
+    def prepare(self, direction: Matrix | None, *, straight: bool = False) -> tuple[Shards, Vector | None]:
+        """Return what is held along a direction, and the objective's polynomial there, if straight; one pass."""
+        problem = self.problem.count(0 if direction is None else 1)
+        return problem.run(block.prepare, self.states, direction=direction, straight=straight)
 
-    def curvature(self, tangent: Any, images: Sequence[Matrix | None]) -> tuple[list[Any], float]:
-        """Weights of the Gauss-Newton operator along a tangent, and its quadratic form; images of the direction."""
-        point = self.point
-        dR = point.root_velocity(tangent)
-        parts = self.problem.execution.map(
-            lambda block, predictions, XF, XT: block.gauss_newton(
-                predictions, point.image(XF), point.image_velocity(XF, XT, dR)
-            ),
-            self.problem.pieces,
-            self.predictions,
-            self.images,
-            images,
-        )
-        return [weights for weights, _ in parts], sum(form for _, form in parts)
+    def curvature(self, tangent: Tangent, ahead: Shards) -> tuple[Shards, float]:
+        """Return the weights of the Gauss-Newton operator along a tangent, and its quadratic form."""
+        small = {"root": self.point.root, "root_velocity": self.point.root_velocity(tangent)}
+        return self.problem.run(block.curvature, self.states, ahead, **small)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, Shards, Work
 from gramian.geometries import Point
+from gramian.objective import block
+from gramian.objective.block import Block
 from gramian.objective.evaluation import Evaluation
-from gramian.objective.terms import Block, Term, sum_of
-from gramian.types import Matrix, Rows
+from gramian.objective.terms import Term
+from gramian.types import Rows
 
 __all__ = ["Problem"]
 
@@ -47,9 +49,22 @@ class Problem:
 
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
         self.blocks = list(blocks)
-        self.pieces = [piece for block in blocks for piece in block.pieces()]
         self.execution: Execution = Serial() if execution is None else execution
         self.passes = 0.0
+
+    @cached_property
+    def shards(self) -> Shards:
+        """Handles of the blocks, in pieces."""
+        return self.execution.place([piece for each in self.blocks for piece in each.split()])
+
+    def run(self, work: Work, *held: Shards, **small: Any) -> tuple[Shards, Any]:
+        """Run work on every block; return what stays beside the blocks, and the total."""
+        return self.execution.run(work, self.shards, *held, **small)
+
+    def count(self, passes: float) -> Problem:
+        """Count so many passes over the data."""
+        self.passes += passes
+        return self
 
     @property
     def n_features(self) -> int:
@@ -64,32 +79,17 @@ class Problem:
     @cached_property
     def value_at_zero(self) -> float:
         """f at W = 0, the scale against which a value is small."""
-        zeros = [np.zeros((piece.features.shape[0], 1), self.dtype) for piece in self.pieces]
-        return sum(piece.judge(piece.predict(Z)).value for piece, Z in zip(self.pieces, zeros, strict=True))
-
-    def image(self, B: Matrix) -> list[Matrix]:
-        """X B, block by block; one pass."""
-        self.passes += 1
-        return self.execution.map(lambda block: block.features.image(B), self.pieces)
-
-    def pull(self, weights: Sequence[Any], images: Sequence[Matrix]) -> Matrix:
-        """(Σ weight_i X_i) F from the images of F; one pass."""
-        self.passes += 1
-        return sum_of(self.execution.map(lambda b, w, Z: b.features.pull(b.weigh(w, Z)), self.pieces, weights, images))
-
-    def predict(self, images: Sequence[Matrix]) -> list[list[Any]]:
-        """Predictions of every term from images Z of the factor."""
-        return self.execution.map(Block.predict, self.pieces, images)
+        return self.run(block.evaluate_at_zero)[1]
 
     def evaluate(self, point: Point) -> Evaluation:
-        """The objective at a point; one pass."""
-        images = self.image(point.frame)
-        return Evaluation(self, point, lambda: images, self.predict([point.image(XF) for XF in images]))
+        """Return the objective at a point; one pass."""
+        states, totals = self.count(1).run(block.evaluate, frame=point.frame, root=point.root)
+        return Evaluation(self, point, states, totals)
 
     @property
     def sampled(self) -> Term:
-        """The one term of a problem that can be sampled from."""
-        terms = [term for block in self.blocks for term in block.terms]
+        """The one term of a problem of which measurements can be sampled."""
+        terms = [term for each in self.blocks for term in each.terms]
         if len(terms) != 1 or not isinstance(terms[0], Term):
             raise ValueError("mini-batches and growing samples need a problem of one block with one term.")
         return terms[0]

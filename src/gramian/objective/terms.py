@@ -1,60 +1,76 @@
-"""Terms, and blocks of data with the terms on them."""
+"""Terms: measurements with what they should be, and the protocol that penalties share with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gramian.features import Array, Features
 from gramian.losses import Loss, Squared
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Block", "Judgement", "Summand", "Term", "sum_of"]
+__all__ = ["Coefficients", "Summand", "Term"]
 
-# Images of this many rows fit the second-level cache at common ranks; they are worked on piece by piece.
-ROWS_IN_CACHE = 8192
+# A term of many measurements is worked on in pieces of at least so many, and of at least so many for each sample that
+# they could touch; in so many pieces at the most.
+MEASUREMENTS_PER_PIECE, MEASUREMENTS_PER_SAMPLE, MOST_PIECES = 16384, 2, 16
 
 
 class Summand(Protocol):
-    """A part of an objective: a `Term`, or a penalty. What it predicts, and what its weights are, is its own affair."""
+    """A part of an objective: a `Term`, or a penalty.
+
+    Predictions, slopes, weights and lines are arrays or tuples of arrays of the summand's own kind. Whoever asks for
+    them only hands them back.
+    """
 
     def check(self, n_samples: int) -> None:
-        """A ValueError unless it fits so many samples."""
+        """Raise a ValueError unless the summand fits so many samples."""
 
     @property
     def separable(self) -> bool:
         """True if rows of samples can be worked on apart."""
 
-    def predict(self, Z: Matrix) -> Any:
-        """Predictions from the image of the factor."""
+    def parts(self, n_samples: int) -> Sequence[Summand]:
+        """Return summands on the same samples that add up to this one, for threads; itself where it is small."""
 
-    def judge(self, prediction: Any) -> tuple[float, Any, float]:
-        """Value, slopes, and the scale of the value's rounding error."""
+    def predict(self, Z: Matrix) -> Any:
+        """Return the predictions from the image of the factor."""
+
+    def value_and_slopes(self, prediction: Any) -> tuple[float, Any, float]:
+        """Return the value, the slopes, and the scale of the value's rounding error."""
 
     def weigh(self, weights: Any, Z: Matrix) -> Matrix:
-        """S with Xᵀ S = M G; M = Σ weight_i X_i, weights being slopes or those of `gauss_newton`."""
+        """Return S with Xᵀ S = M G; M = Σ weight_i X_i, weights being slopes or those of `gauss_newton`."""
 
     def gauss_newton(self, prediction: Any, Z: Matrix, velocity: Matrix) -> tuple[Any, float]:
-        """Weights of the Gauss-Newton operator along a velocity of Z, and its quadratic form."""
+        """Return the weights of the Gauss-Newton operator along a velocity of Z, and its quadratic form."""
 
     def line(self, prediction: Any, Z: Matrix, T: Matrix) -> Any:
-        """What is to be known of the predictions along Z + s T."""
+        """Return what describes the predictions along Z + s T."""
 
     def along(self, line: Any, s: float) -> tuple[float, float, float]:
-        """Value, slope and curvature at s."""
+        """Return value, slope and curvature at s."""
 
     def quartic(self, line: Any) -> Vector | None:
-        """Coefficients (5,) of the value as a polynomial in s, constant first; None where it is none."""
+        """Return the coefficients (5,) of the value as a polynomial in s, constant first; None where it is none."""
 
-    def moved(self, line: Any, s: float) -> Any:
-        """The predictions at s."""
+    def predict_along(self, line: Any, s: float) -> Any:
+        """Return the predictions at s."""
 
     def take(self, rows: Rows) -> tuple[Any, Rows | None]:
-        """Some of the measurements, and the samples they touch (None: all)."""
+        """Return some of the measurements, and the samples they touch (None: all)."""
+
+
+class Coefficients(NamedTuple):
+    """The predictions of a term along a straight curve, a + b s + c s², arrays (m,) each."""
+
+    a: Vector
+    b: Vector
+    c: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,143 +118,66 @@ class Term:
             object.__setattr__(self, name, value)
 
     def check(self, n_samples: int) -> None:
-        """A ValueError unless the measurement fits so many samples."""
+        """Raise a ValueError unless the measurement fits so many samples."""
         self.measurement.check(n_samples)
 
     @property
     def separable(self) -> bool:
-        """As the measurement is."""
+        """True if measurement i is made of sample i alone."""
         return self.measurement.separable
 
+    def parts(self, n_samples: int) -> list[Term]:
+        """Return terms of consecutive measurements that add up to this one; nothing is copied."""
+        m = len(self.measurement)
+        count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE, m // (MEASUREMENTS_PER_SAMPLE * n_samples))
+        if count < 2:
+            return [self]
+        edges = np.linspace(0, m, count + 1).astype(int).tolist()
+        parts = [self.part(slice(start, stop)) for start, stop in pairwise(edges)]
+        return [self] if None in parts else [part for part in parts if part is not None]
+
+    def part(self, cut: slice) -> Term | None:
+        """Return the term of consecutive measurements, on the same samples; None if they stay together."""
+        measurement = self.measurement.part(cut)
+        if measurement is None:
+            return None
+        return Term(measurement, self.target[cut], self.loss, self.sense[cut], self.weight[cut])
+
     def predict(self, Z: Matrix) -> Vector:
-        """The measurement's predictions, (m,)."""
+        """Return the measurement's predictions, (m,)."""
         return self.measurement.predict(Z)
 
-    def judge(self, prediction: Vector) -> tuple[float, Vector, float]:
-        """Value, weighted slopes (m,), and the scale of the value's rounding error."""
-        return self.loss.judge(prediction, self.target, self.sense, self.weight)
+    def value_and_slopes(self, prediction: Vector) -> tuple[float, Vector, float]:
+        """Return the value, the weighted slopes (m,), and the scale of the value's rounding error."""
+        return self.loss.value_and_slopes(prediction, self.target, self.sense, self.weight)
 
     def weigh(self, weights: Vector, Z: Matrix) -> Matrix:
-        """As the measurement does."""
+        """Return S with Xᵀ S = (Σ weight_i X_i) G, shape (N, k)."""
         return self.measurement.weigh(weights, Z)
 
     def gauss_newton(self, prediction: Vector, Z: Matrix, velocity: Matrix) -> tuple[Vector, float]:
-        """Weights curvature · speed (m,), and Σ curvature · speed², where speed is d(prediction)/ds."""
+        """Return curvature · speed (m,), and Σ curvature · speed², where speed is d(prediction)/ds."""
         speed, _ = self.measurement.along(Z, velocity)
         weights = self.weight * self.loss(prediction, self.target, self.sense)[2] * speed
         return weights, float(np.vdot(weights, speed))
 
-    def line(self, prediction: Vector, Z: Matrix, T: Matrix) -> tuple[Vector, Vector, Vector]:
-        """a, b, c (m,) each: the predictions along Z + s T are a + b s + c s²."""
-        return prediction, *self.measurement.along(Z, T)
+    def line(self, prediction: Vector, Z: Matrix, T: Matrix) -> Coefficients:
+        """Return the coefficients of the predictions along Z + s T."""
+        return Coefficients(prediction, *self.measurement.along(Z, T))
 
-    def along(self, line: tuple[Vector, Vector, Vector], s: float) -> tuple[float, float, float]:
-        """Value, slope and curvature at s."""
+    def along(self, line: Coefficients, s: float) -> tuple[float, float, float]:
+        """Return value, slope and curvature at s."""
         return self.loss.along(line, self.target, self.sense, self.weight, s)
 
-    def quartic(self, line: tuple[Vector, Vector, Vector]) -> Vector | None:
-        """The loss's polynomial, if it is one."""
+    def quartic(self, line: Coefficients) -> Vector | None:
+        """Return the coefficients (5,) of the loss along the line, if it is one polynomial."""
         return self.loss.quartic(line, self.target, self.sense, self.weight)
 
-    def moved(self, line: tuple[Vector, Vector, Vector], s: float) -> Vector:
-        """a + b s + c s²."""
-        a, b, c = line
-        return a + s * (b + s * c)
+    def predict_along(self, line: Coefficients, s: float) -> Vector:
+        """Return a + b s + c s²."""
+        return line.a + s * (line.b + s * line.c)
 
     def take(self, rows: Rows) -> tuple[Term, Rows | None]:
-        """Some of the measurements, with their weights, and the samples they touch (None: all)."""
+        """Return some of the measurements, with their weights, and the samples they touch (None: all)."""
         measurement, samples = self.measurement.take(rows)
         return Term(measurement, self.target[rows], self.loss, self.sense[rows], self.weight[rows]), samples
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Features and the terms on them: the unit of execution. Its terms share one image and one pull.
-
-    Parameters
-    ----------
-    features : Features
-    terms : sequence of Term, or of penalties on Identity features
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian import Block, Term
-    >>> from gramian.features import Array
-    >>> from gramian.measurements import Each, Pairs
-    >>> X = Array(np.random.default_rng(0).standard_normal((5, 2)))
-    >>> len(Block(X, [Term(Each(5), np.ones(5)), Term(Pairs([[0, 1]]), np.ones(1))]).terms)
-    2
-    """
-
-    features: Features
-    terms: Sequence[Summand]
-
-    def __post_init__(self) -> None:
-        if not np.issubdtype(self.features.dtype, np.floating):
-            raise ValueError(f"features have dtype {self.features.dtype}; expected float32 or float64.")
-        for term in self.terms:
-            term.check(self.features.shape[0])
-
-    def pieces(self) -> list[Block]:
-        """The same in pieces of so many rows that their images stay in the cache, where that needs no copy."""
-        n = self.features.shape[0]
-        apart = isinstance(self.features, Array) and all(term.separable for term in self.terms)
-        if n < 2 * ROWS_IN_CACHE or not apart:
-            return [self]
-        cuts = [slice(start, min(start + ROWS_IN_CACHE, n)) for start in range(0, n, ROWS_IN_CACHE)]
-        return [Block(self.features.take(cut), [term.take(cut)[0] for term in self.terms]) for cut in cuts]
-
-    def predict(self, Z: Matrix) -> list[Any]:
-        """Predictions of every term."""
-        return [term.predict(Z) for term in self.terms]
-
-    def judge(self, predictions: Sequence[Any]) -> Judgement:
-        """Value and slopes of the terms together."""
-        judged = [term.judge(p) for term, p in zip(self.terms, predictions, strict=True)]
-        return Judgement(
-            sum(value for value, _, _ in judged),
-            [slope for _, slope, _ in judged],
-            sum(s for _, _, s in judged),
-        )
-
-    def weigh(self, weights: Sequence[Any], Z: Matrix) -> Matrix:
-        """S with Xᵀ S = M G, over all terms."""
-        return sum_of([term.weigh(w, Z) for term, w in zip(self.terms, weights, strict=True)])
-
-    def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> tuple[list[Any], float]:
-        """Weights of the Gauss-Newton operator of every term, and the sum of their quadratic forms."""
-        parts = [term.gauss_newton(p, Z, velocity) for term, p in zip(self.terms, predictions, strict=True)]
-        return [weights for weights, _ in parts], sum(form for _, form in parts)
-
-    def line(self, predictions: Sequence[Any], Z: Matrix, T: Matrix) -> list[Any]:
-        """What every term is to know along Z + s T."""
-        return [term.line(p, Z, T) for term, p in zip(self.terms, predictions, strict=True)]
-
-    def along(self, lines: Sequence[Any], s: float) -> Vector:
-        """Value, slope and curvature at s, summed over the terms."""
-        return np.sum([term.along(line, s) for term, line in zip(self.terms, lines, strict=True)], axis=0)
-
-    def quartic(self, lines: Sequence[Any]) -> list[Vector | None]:
-        """The polynomials of the terms."""
-        return [term.quartic(line) for term, line in zip(self.terms, lines, strict=True)]
-
-    def moved(self, lines: Sequence[Any], s: float) -> list[Any]:
-        """The predictions of every term at s."""
-        return [term.moved(line, s) for term, line in zip(self.terms, lines, strict=True)]
-
-
-class Judgement(NamedTuple):
-    """A block's value, its terms' slopes, and the scale of the value's rounding error."""
-
-    value: float
-    slopes: list[Vector]
-    scale: float
-
-
-def sum_of(parts: Sequence[Any]) -> Any:
-    """The sum in order, without a start value that would promote float32 or copy a single part."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total

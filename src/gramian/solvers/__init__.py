@@ -6,22 +6,27 @@ To add one, write one file with a `Solver` and one line here.
 from gramian.solvers.conjugate_gradient import ConjugateGradient
 from gramian.solvers.gradient_descent import GradientDescent
 from gramian.solvers.growing import Growing
+from gramian.solvers.journal import Journal
 from gramian.solvers.line_search import Armijo, Exact
-from gramian.solvers.loop import Record, Result, Solver, minimize
+from gramian.solvers.loop import minimize
 from gramian.solvers.online import Online
+from gramian.solvers.solver import Ending, Record, Result, Solver, Step
 from gramian.solvers.trust_region import TrustRegion
 
 __all__ = [
     "SOLVERS",
     "Armijo",
     "ConjugateGradient",
+    "Ending",
     "Exact",
     "GradientDescent",
     "Growing",
+    "Journal",
     "Online",
     "Record",
     "Result",
     "Solver",
+    "Step",
     "TrustRegion",
     "minimize",
 ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
-from gramian.solvers.loop import Solver, Step
+from gramian.solvers.solver import Solver, Step
 
 __all__ = ["ConjugateGradient"]
 

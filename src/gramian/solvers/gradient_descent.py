@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Armijo, Search
-from gramian.solvers.loop import Solver, Step
+from gramian.solvers.solver import Solver, Step
 
 __all__ = ["GradientDescent"]
 

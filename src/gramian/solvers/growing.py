@@ -12,7 +12,7 @@ from gramian.geometries import Point
 from gramian.objective import Problem
 
 if TYPE_CHECKING:
-    from gramian.solvers.loop import Solver
+    from gramian.solvers.solver import Solver
 
 __all__ = ["Growing"]
 

@@ -11,9 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gramian.measurements.measurement import checked_indices
+from gramian.supervision.checks import checked_signs
 from gramian.types import Matrix, Vector
 
-__all__ = ["LearnedDistance", "checked_signs"]
+__all__ = ["LearnedDistance"]
 
 
 def has_threshold(learner: Any) -> bool:
@@ -29,8 +30,13 @@ class LearnedDistance:
     components_: Matrix
     threshold_: float
 
-    def _mapped(self, X: Any) -> Matrix:
-        """Samples in the learned space, (n, r)."""
+    def transform(self, X: Any) -> Matrix:
+        """Map samples into the learned space, (n, r): Euclidean distances there are the learned ones.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
@@ -44,7 +50,7 @@ class LearnedDistance:
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
             return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
-        Z = self._mapped(X)
+        Z = self.transform(X)
         index = checked_indices(pairs, "pairs", 2, len(Z))
         return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
 
@@ -98,6 +104,12 @@ class LearnedDistance:
         """+1 for pairs at most `threshold_` apart, -1 for others, (m,)."""
         return np.where(self.pair_distance(pairs, X) <= self.threshold_, 1, -1)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
 
 def between(distances: Vector, last: float) -> float:
     """A threshold half-way between the last distance that is to be below it and the next; -inf: below them all."""
@@ -117,15 +129,3 @@ class Metric:
         """The distance of u and v."""
         z = self.components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
         return float(z @ z) if squared else float(np.sqrt(z @ z))
-
-
-def checked_signs(y: Any, m: int, both: bool = True) -> Vector:
-    """+1 and -1, both of them unless one will do, (m,)."""
-    signs = np.asarray(y)
-    if signs.shape != (m,):
-        raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
-    if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
-        raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
-    if both and len(np.unique(signs)) < 2:
-        raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
-    return signs

@@ -12,33 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
-from gramian.solvers.loop import Solver, Step
-from gramian.streams import descend
+from gramian.solvers.online.compiled import descend
+from gramian.solvers.online.schedule import Schedule
+from gramian.solvers.solver import Solver, Step
 from gramian.types import Vector
 
-__all__ = ["Online", "Schedule"]
+__all__ = ["Memory", "Online"]
 
 #: The values that pre-training tries for s and for t₀.
 GRID = tuple(2.0**k for k in range(-3, 4))
 #: How often steps are shortened before a stream of samples is given up.
 RETRIES = 10
-
-
-class Schedule(NamedTuple):
-    """Steps scale · horizon/(horizon + t) after t samples."""
-
-    scale: float
-    horizon: float
-    seen: int = 0
-
-    def steps(self, n: int, batch_size: int) -> Vector:
-        """The steps of the batches of the next n samples."""
-        t = self.seen + np.arange(0, n, batch_size)
-        return self.scale * self.horizon / (self.horizon + t)
-
-    def after(self, n: int) -> Schedule:
-        """The schedule when n more samples are seen."""
-        return self._replace(seen=self.seen + n)
 
 
 class Memory(NamedTuple):

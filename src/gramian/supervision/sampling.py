@@ -5,38 +5,40 @@ Pairs and triplets come sorted by their first sample, which makes them faster to
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import nearest_of_two_kinds
 from gramian.checks import checked_number
+from gramian.execution import Execution, Serial
 from gramian.types import Matrix, Vector
 
-__all__ = ["labelled_pairs", "nearest_triplets", "random_pairs"]
+__all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets"]
 
 # Products of so many anchors with so many samples are read while they are in the cache.
 TILE = (128, 2048)
+NO_TRIPLETS = "no triplets: at least two labels are needed, and one of them with two samples."
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a RandomState, None, or itself."""
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from a seed, a RandomState, None, or itself."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
-def checked_labels(labels: Any) -> Vector:
-    """Labels, (N,)."""
+def as_labels(labels: Any) -> Vector:
+    """Return labels as an array (N,)."""
     array = np.asarray(labels)
     if array.ndim != 1:
         raise ValueError(f"labels has shape {array.shape}; expected (N,), one for each sample.")
     return array
 
 
-def by_first(rows: Matrix) -> Matrix:
-    """The rows, sorted by their first entry."""
+def sort_by_first(rows: Matrix) -> Matrix:
+    """Return the rows, sorted by their first entry."""
     first = rows[:, 0]
     return rows if (first[1:] >= first[:-1]).all() else rows[np.argsort(first, kind="stable")]
 
@@ -57,18 +59,18 @@ def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> M
 
     Examples
     --------
-    >>> from gramian.sampling import random_pairs
+    >>> from gramian.supervision import random_pairs
     >>> pairs = random_pairs(10, 4, random_state=0)
     >>> pairs.shape, bool((pairs[:, 0] != pairs[:, 1]).all())
     ((4, 2), True)
     """
     if n_samples < 2:
         raise ValueError(f"n_samples={n_samples}: a pair needs at least 2 samples.")
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     first = rng.integers(n_samples, size=n_pairs)
     # One of the others, uniformly: a number below n-1, moved up past the first.
     second = rng.integers(n_samples - 1, size=n_pairs)
-    return by_first(np.column_stack([first, second + (second >= first)]))
+    return sort_by_first(np.column_stack([first, second + (second >= first)]))
 
 
 def labelled_pairs(
@@ -92,19 +94,19 @@ def labelled_pairs(
 
     Examples
     --------
-    >>> from gramian.sampling import labelled_pairs
+    >>> from gramian.supervision import labelled_pairs
     >>> pairs, same = labelled_pairs([0, 0, 0, 1, 1, 1], 10, balanced=True, random_state=0)
     >>> int(same.sum())
     5
     """
-    labels = checked_labels(labels)
-    rng = generator(random_state)
+    labels = as_labels(labels)
+    rng = as_generator(random_state)
     if not balanced:
         pairs = random_pairs(len(labels), n_pairs, random_state=rng)
         return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
     groups = Groups(labels)
     alike = groups.same(n_pairs // 2, rng)
-    pairs = by_first(np.concatenate([alike, groups.different(n_pairs - len(alike), rng)]))
+    pairs = sort_by_first(np.concatenate([alike, groups.different(n_pairs - len(alike), rng)]))
     return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
 
 
@@ -165,43 +167,76 @@ def nearest_triplets(
     Examples
     --------
     >>> import numpy as np
-    >>> from gramian.sampling import nearest_triplets
+    >>> from gramian.supervision import nearest_triplets
     >>> Z = np.array([[0.0], [1.0], [1.5], [9.0]])
     >>> nearest_triplets(Z, [0, 0, 1, 1], n_targets=1, n_impostors=1)
     array([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]])
     """
-    labels = checked_labels(labels)
-    # In float64, for what is near is a difference of large numbers.
-    Z = check_array(Z, dtype=np.float64, order="C", input_name="Z")
+    labels = as_labels(labels)
+    Z = check_array(Z, dtype=[np.float64, np.float32], order="C", input_name="Z")
     if len(Z) != len(labels):
         raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
     checked_number("n_targets", n_targets, least=1, integer=True)
     checked_number("n_impostors", n_impostors, least=1, integer=True)
-    anchors = np.arange(len(labels)) if anchors is None else np.arange(len(labels))[np.asarray(anchors)]
+    return search_triplets(Z, labels, n_targets, n_impostors, anchors, Serial())
+
+
+def search_triplets(
+    Z: Matrix, labels: Vector, n_targets: int, n_impostors: int, anchors: Any, execution: Execution
+) -> Matrix:
+    """Return the triplets (m, 3) of `nearest_triplets`, searched for through an execution."""
+    n = len(labels)
+    anchors = np.arange(n) if anchors is None else np.arange(n)[np.asarray(anchors)]
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    k, j = min(n_targets, counts.max() - 1), min(n_impostors, len(labels) - counts.min())
-    Z = Z - Z.mean(axis=0)
-    squares = np.einsum("ij,ij->i", Z, Z)
-    parts = [anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])] if k and j else []
-    triplets = [combinations(part, *neighbours(Z, squares, classes, part, k, j)) for part in parts]
-    if not sum(map(len, triplets)):
-        raise ValueError("no triplets: at least two labels are needed, and one of them with two samples.")
-    return by_first(np.concatenate(triplets))
+    k, j = min(n_targets, counts.max() - 1), min(n_impostors, n - counts.min())
+    # In float64 and about the mean, for what is near is a difference of large numbers.
+    Z = Z.astype(np.float64)
+    Z -= Z.mean(axis=0)
+    samples = Samples(Z, np.einsum("ij,ij->i", Z, Z), classes)
+    if not (k and j and len(anchors)):
+        raise ValueError(NO_TRIPLETS)
+    tiles = execution.place([anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])])
+    found = execution.run(search, tiles, samples=samples, n_targets=k, n_impostors=j)[1]
+    triplets = np.concatenate(found.parts)
+    if not len(triplets):
+        raise ValueError(NO_TRIPLETS)
+    return sort_by_first(triplets)
 
 
-def neighbours(Z: Matrix, squares: Vector, labels: Vector, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
-    """The numbers of the k nearest of each anchor's label (a, k) and of the j nearest of others (a, j); -1: no more."""
+class Samples(NamedTuple):
+    """Mapped samples (N, k), their squared norms (N,) and the numbers of their classes (N,)."""
+
+    Z: Matrix
+    squares: Vector
+    classes: Vector
+
+
+class Parts(NamedTuple):
+    """A total that is a list: adding two of them joins the lists."""
+
+    parts: list[Matrix]
+
+
+def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: int) -> tuple[None, Parts]:
+    """Join the triplets of some anchors, (m, 3)."""
+    near, far = nearest_samples(samples, anchors, n_targets, n_impostors)
+    return None, Parts([combine(anchors, near, far)])
+
+
+def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
+    """Return indices of the k nearest of each anchor's label (a, k) and the j nearest of others (a, j); -1: no more."""
+    Z, squares, classes = samples
     near, far = (np.full((len(anchors), count), -1) for count in (k, j))
-    nearest, farther = (np.full(numbers.shape, np.inf) for numbers in (near, far))
+    near_distances, far_distances = (np.full(indices.shape, np.inf) for indices in (near, far))
     own = Z[anchors]
     for start in range(0, len(Z), TILE[1]):
         products = own @ Z[start : start + TILE[1]].T
-        nearest_of_two_kinds(products, squares, anchors, labels, start, nearest, near, farther, far)
+        nearest_of_two_kinds(products, squares, anchors, classes, start, near_distances, near, far_distances, far)
     return near, far
 
 
-def combinations(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
-    """Every near with every far of each anchor, (m, 3); numbers below 0 stand for none."""
+def combine(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
+    """Return every near with every far sample of each anchor, (m, 3); indices below 0 stand for none."""
     k, j = near.shape[1], far.shape[1]
     rows = np.column_stack(
         [np.repeat(anchors, k * j), np.repeat(near, j, axis=1).ravel(), np.tile(far, (1, k)).ravel()]

@@ -1,0 +1,156 @@
+"""How learners of a whole matrix A learn from pairs: what is asked of them, the first A, and A as a map."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from gramian.checks import as_numbers
+from gramian.estimators._base import check_finite
+from gramian.estimators._checks import LARGEST_FULL, unchanged_on_failure
+from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.pairs import Bounds
+from gramian.supervision.sampling import as_generator
+from gramian.types import Matrix, Vector
+
+__all__ = [
+    "Constraints",
+    "PairLearner",
+    "bounded_constraints",
+    "calibrate",
+    "check_apart",
+    "first_matrix",
+    "learn_from_pairs",
+    "store_matrix",
+    "symmetric_root",
+    "validate_samples",
+]
+
+#: How samples are read: whole matrices are learned in float64.
+INPUT_KINDS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
+
+
+class PairLearner(Protocol):
+    """What `learn_from_pairs` needs of an estimator."""
+
+    random_state: Any
+    n_features_in_: int
+
+    def _check_settings(self) -> None:
+        """Raise a ValueError that names the first bad setting."""
+
+    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        """Learn from pairs of rows of X, from the start or from the present A."""
+
+    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        """Set the threshold after signs were learned from; `before` is the one that there was."""
+
+
+def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs, *, resume: bool = False) -> Any:
+    """Return the learner after it has learned from pairs that are given, or drawn by class label.
+
+    A failure leaves it as it was before.
+    """
+    before = getattr(learner, "threshold_", None)
+    with unchanged_on_failure(learner):
+        learner._check_settings()
+        # A stream keeps its bounds.
+        for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
+            vars(learner).pop(name, None)
+        if isinstance(supervision, LabelPairs):
+            samples, supervision.labels = validate_samples(learner, X, supervision.labels, reset=not resume)
+            supervision.check(len(samples))
+            learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
+        else:
+            samples = validate_samples(learner, X, reset=not resume)
+            supervision.check(len(samples))
+            learner._learn(samples, supervision, resume=resume)
+            if supervision.y is not None:
+                learner._set_threshold_from(X, supervision, before)
+    return learner
+
+
+def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+    """Return samples (n, d) in float64, and y if given."""
+    checked = validate_data(learner, X, y, reset=reset, **INPUT_KINDS)
+    d = learner.n_features_in_
+    if d > LARGEST_FULL:
+        raise ValueError(f"X has {d} features: a {d} x {d} matrix would be learned. Reduce them to {LARGEST_FULL}.")
+    return checked
+
+
+def draw_in_random_order(supervision: LabelPairs, random_state: Any) -> GivenPairs:
+    """Return pairs drawn by label, in random order: online learners see them one by one."""
+    rng = as_generator(random_state)
+    drawn = supervision.draw(rng)
+    order = rng.permutation(len(drawn))
+    return GivenPairs(drawn.pairs[order], y=drawn.y[order])
+
+
+def calibrate(learner: Any, X: Any, given: GivenPairs, before: float | None) -> None:
+    """Set the threshold that tells the pairs apart best; the one from before, where they are of one kind."""
+    if len(np.unique(given.y)) > 1:
+        learner.calibrate_threshold(given.pairs, given.y, X)
+    elif before is not None:
+        learner.set_threshold(before)
+
+
+class Constraints(NamedTuple):
+    """Pairs of samples, and how far apart they should be, squared; sense: -1 at most, 0 equal, +1 at least."""
+
+    X: Matrix
+    first: Vector
+    second: Vector
+    target: Vector
+    sense: Vector
+
+
+def bounded_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds | None) -> Constraints:
+    """Return what is asked of pairs that do not coincide; signs take the given bounds, or their own under A."""
+    first, second = np.ascontiguousarray(given.pairs.T)
+    z = X[first] - X[second]
+    squared = np.einsum("ij,ij->i", z @ A, z)
+    apart = squared > 0
+    check_apart(apart)
+    target, sense = given.resolve_targets(squared[apart], bounds)
+    return Constraints(X, first[apart], second[apart], target[apart], sense[apart])
+
+
+def check_apart(apart: Vector) -> None:
+    """Raise a ValueError unless the samples of some pair do not coincide."""
+    if not apart.any():
+        raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
+
+
+def store_matrix(learner: Any, A: Matrix) -> None:
+    """Set `components_` to the symmetric root of A (d, d)."""
+    learner.components_ = symmetric_root(A)
+    learner._n_features_out = len(A)
+
+
+def symmetric_root(A: Matrix) -> Matrix:
+    """Return the symmetric R (d, d) with R R = A; eigenvalues that rounding made negative count as 0."""
+    values, vectors = np.linalg.eigh(check_finite(A))
+    return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
+
+
+def first_matrix(prior: Any, X: Matrix) -> Matrix:
+    """Return the first A (d, d), positive definite, by name or as given; a copy."""
+    d = X.shape[1]
+    if isinstance(prior, str) and prior == "identity":
+        return np.eye(d)
+    if isinstance(prior, str) and prior == "covariance":
+        covariance = np.atleast_2d(np.cov(X, rowvar=False))
+        if np.linalg.matrix_rank(covariance, hermitian=True) < d:
+            raise ValueError("prior='covariance', but the covariance of X is singular. Choose 'identity'.")
+        return np.linalg.inv(covariance)
+    if isinstance(prior, str):
+        raise ValueError(f"prior={prior!r} is unknown. Choose 'identity', 'covariance', or an array.")
+    A = as_numbers("prior", prior)
+    if A.shape != (d, d):
+        raise ValueError(f"prior has shape {A.shape}; expected (n_features, n_features) = ({d}, {d}).")
+    if not (np.isfinite(A).all() and np.allclose(A, A.T) and np.linalg.eigvalsh(A)[0] > 0):
+        raise ValueError("prior is not a symmetric positive definite matrix.")
+    return (A + A.T) / 2

@@ -1,0 +1,204 @@
+"""Coordinates in which a problem is solved: centred, in units near 1, in the span of few samples.
+
+Distances do not see a translation, but rounding does. Fourth powers of numbers far from 1 over- and underflow. And
+with fewer samples than features, nothing outside their span is ever seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from gramian.execution import Execution, Serial, sum_totals
+from gramian.features import Array, Centred, Features, Identity, as_features
+from gramian.losses import Loss
+from gramian.types import Matrix, Vector
+
+__all__ = ["Coordinates", "Span", "Units", "centre", "span_of", "units_of_regression"]
+
+# Numbers within this factor of 1 are left as they are, and nothing is copied.
+NEAR = 2.0**10
+# So many rows or columns are worked on at a time.
+ROWS = 4096
+# Squares of singular values below this share of the largest are computed from X itself.
+SMALL_SQUARE = 1e-9
+# A mean so many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
+LARGEST_MEAN = {np.dtype(np.float64): 1e3, np.dtype(np.float32): 8.0}
+# Rows from which the spread is estimated.
+SPREAD_ROWS = 1000
+
+
+class Units(NamedTuple):
+    """Powers of two that numbers are multiplied by, so that nothing is rounded: samples, and targets (a power of four).
+
+    A matrix (d, d) counts as the square of a sample.
+    """
+
+    data: float = 1.0
+    target: float = 1.0
+
+
+UNCHANGED = Units()
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where a problem is solved, and how to get there and back.
+
+    Parameters
+    ----------
+    features : Features
+        The samples in the solver's coordinates.
+    units : Units
+    span : Span or None
+        The span that the solver works in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import Coordinates, units_of_regression
+    >>> X, y = np.full((2, 2), 2.0**20), np.full(2, 2.0**20)
+    >>> coordinates = Coordinates.in_units(X, units_of_regression(X, y))
+    >>> coordinates.features.dense()[0], coordinates.units.target
+    (array([1., 1.]), 9.5367431640625e-07)
+    >>> coordinates.to_user(np.ones((2, 1))).ravel()  # data / √target
+    array([0.00097656, 0.00097656])
+    """
+
+    features: Features
+    units: Units = UNCHANGED
+    span: Span | None = None
+
+    @classmethod
+    def in_units(cls, X: Any, units: Units) -> Coordinates:
+        """Return coordinates of vectors (n, d) or matrices (n, d, d) in given units."""
+        return cls(scale_data(X, units.data), units)
+
+    @classmethod
+    def of_distances(cls, X: Any, *, in_span: bool, execution: Execution | None = None) -> Coordinates:
+        """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for."""
+        data = data_unit_of(X)
+        features = centre(X if data == 1 else X * X.dtype.type(data), execution)
+        span = span_of(features) if in_span else None
+        return cls(features if span is None else span.features, Units(data), span)
+
+    @classmethod
+    def of_nodes(cls, n: int, dtype: Any, squared: Vector) -> Coordinates:
+        """Return coordinates of n nodes whose squared distances have a mean near 1."""
+        mean = float(np.mean(squared, dtype=np.float64)) if len(squared) else 0.0
+        return cls(Identity(n, dtype), Units(1.0, 4.0 ** -round(0.5 * np.log2(mean)) if mean > 0 else 1.0))
+
+    def targets(self, y: Vector) -> Vector:
+        """Return targets in the solver's units."""
+        return y * y.dtype.type(self.units.target)
+
+    def to_solver(self, G: Matrix) -> Matrix:
+        """Return the factor for the solver, from that for the user's data."""
+        return G * G.dtype.type(self.units.target**0.5 / self.units.data)
+
+    def to_user(self, G: Matrix) -> Matrix:
+        """Return the factor for the user's data, (d, r), from the solver's."""
+        lifted = G if self.span is None else self.span.lift(G)
+        return lifted * lifted.dtype.type(self.units.data / self.units.target**0.5)
+
+    def cost_scale(self, loss: Loss) -> float:
+        """Return what the solver's costs are multiplied by, for targets as the user gave them."""
+        return self.units.target**-loss.degree
+
+
+def units_of_regression(X: Any, y: Vector) -> Units:
+    """Return the units in which vectors (n, d) or matrices (n, d, d), and targets (n,), are near 1."""
+    return Units(data_unit_of(X), unit_of(largest(y), 2))
+
+
+def data_unit_of(X: Any) -> float:
+    """Return the power of two that brings samples near 1; a matrix counts as the square of a vector."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    size = largest(values)
+    return unit_of(size if X.ndim == 2 else size**0.5, 1)
+
+
+def scale_data(X: Any, unit: float) -> Features:
+    """Return the features of vectors (n, d) times a unit, or nodes for matrices (n, d, d), which are their own data."""
+    if X.ndim == 3:
+        return Identity(X.shape[1], X.dtype)
+    return as_features(X if unit == 1 else X * X.dtype.type(unit))
+
+
+def largest(values: Vector) -> float:
+    """Return max |value|."""
+    return max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
+
+
+def unit_of(size: float, multiple: int) -> float:
+    """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already."""
+    if not 0 < size < np.inf or 1 / NEAR <= size <= NEAR:
+        return 1.0
+    return 2.0 ** -(multiple * round(np.log2(size) / multiple))
+
+
+def centre(X: Any, execution: Execution | None = None) -> Features:
+    """Return features less their mean, without a copy unless rounding would tell; sparse data is left as it is."""
+    if scipy.sparse.issparse(X):
+        return as_features(X)
+    execution = Serial() if execution is None else execution
+    tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
+    mean = execution.run(sum_rows, tiles)[1] / len(X)
+    some = X[:: -(-len(X) // SPREAD_ROWS)] - mean
+    spread = float(np.mean(np.einsum("ij,ij->i", some, some)))
+    if float(mean @ mean) > LARGEST_MEAN[X.dtype] ** 2 * spread:
+        return Array(X - mean.astype(X.dtype))
+    return Centred(Array(X), mean)
+
+
+def sum_rows(tile: Matrix) -> tuple[None, Vector]:
+    """Sum the rows of a tile, in float64."""
+    return None, tile.sum(axis=0, dtype=np.float64)
+
+
+class Span(NamedTuple):
+    """Samples fewer than their features, in orthonormal coordinates of their span.
+
+    With X Xᵀ = V σ² Vᵀ the basis is Xᵀ V/σ, and the samples in it are V σ: neither needs a decomposition of X.
+    """
+
+    features: Array
+    whole: Features
+    weights: Matrix
+
+    def lift(self, G: Matrix) -> Matrix:
+        """Return a factor (d, r) from that in the coordinates of the span, (k, r)."""
+        return np.ascontiguousarray(self.whole.pull((self.weights @ G).astype(self.whole.dtype)))
+
+
+def span_of(features: Features) -> Span | None:
+    """Return the span of the samples, where they are fewer than the features and not all 0; else None."""
+    n, d = features.shape
+    if n >= d or not features.sliceable:
+        return None
+    V, sigma = left_singular_vectors(features)
+    kept = sigma > max(n, d) * float(np.finfo(features.dtype).eps) * sigma[0]
+    if not kept.any():
+        return None
+    V, sigma = V[:, kept], sigma[kept]
+    return Span(Array(np.ascontiguousarray((V * sigma).astype(features.dtype))), features, V / sigma)
+
+
+def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
+    """Return left singular vectors (n, n) and values, descending, of centred X (n, d), n < d.
+
+    They come from X Xᵀ, where that has the digits.
+    """
+    X = features.dense()
+    n, d = X.shape
+    parts = (X[:, start : start + ROWS].astype(np.float64, copy=False) for start in range(0, d, ROWS))
+    values, V = np.linalg.eigh(sum_totals(part @ part.T for part in parts))
+    rounding = n * float(np.finfo(np.float64).eps) * values[-1]
+    # A square has half the digits: what is small in it may be rounding or not, but for the one that centring made 0.
+    if X.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
+        V, sigma, _ = np.linalg.svd(X, full_matrices=False)
+        return V, sigma
+    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]

@@ -1,0 +1,158 @@
+"""What all estimators share: how settings become parts, and a problem a result."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from gramian.checks import checked_number
+from gramian.estimators._checks import check_callback, resolve_part
+from gramian.execution import Execution, resolve_execution
+from gramian.features import Features
+from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
+from gramian.objective import Problem
+from gramian.progress import progress_printer
+from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
+from gramian.supervision.sampling import as_generator
+from gramian.types import Matrix, Vector
+
+__all__ = ["PSDEstimator", "check_finite", "uses_online", "whitened_geometry"]
+
+# Up to this dimension the second moment of the data is worth its d x d products.
+LARGEST_MOMENT = 500
+RIDGE = 1e-5
+# So many samples a feature are enough for the second moment.
+SAMPLES_PER_FEATURE = 20
+
+
+class PSDEstimator(BaseEstimator):
+    """An estimator that lowers an objective on a geometry with a solver.
+
+    Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback
+    and verbose; fitting gives them factor_, n_iter_, converged_, message_, history_ and timings_.
+    """
+
+    geometry: str | Geometry
+    solver: str | Solver
+    max_iter: int
+    tol: float
+    batch_size: int
+    n_epochs: int
+    n_jobs: int | Execution | None
+    random_state: Any
+    callback: Any
+    verbose: int
+
+    factor_: Matrix
+    n_iter_: int
+    converged_: bool
+    message_: str
+    history_: dict[str, Vector]
+    timings_: dict[str, float]
+
+    def _generator(self) -> np.random.Generator:
+        """Return the source of all randomness of one call, fixed by random_state."""
+        return as_generator(self.random_state)
+
+    def _geometry(self) -> Geometry:
+        """Return the geometry, given as an object or by name."""
+        return resolve_part("geometry", self.geometry, GEOMETRIES, Geometry)
+
+    def _execution(self) -> Execution:
+        """Return the execution that n_jobs stands for."""
+        return resolve_execution(self.n_jobs)
+
+    def _solver(self, rng: np.random.Generator) -> Solver:
+        """Return the solver, given as an object or by name; by name, online solvers take batch_size and a seed."""
+        checked_number("max_iter", self.max_iter, least=0, integer=True)
+        checked_number("n_epochs", self.n_epochs, least=0, integer=True)
+        checked_number("batch_size", self.batch_size, least=1, integer=True)
+        checked_number("tol", self.tol, least=0)
+        solver = resolve_part("solver", self.solver, SOLVERS, Solver)
+        if isinstance(solver, Online) and isinstance(self.solver, str):
+            return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
+        return solver
+
+    def _journal(self, cost_scale: float = 1.0) -> Journal:
+        """Return the journal of one fit; it starts the clock."""
+        checked_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        check_callback(self.callback)
+        return Journal(self.callback, progress_printer(self.verbose), cost_scale)
+
+    def _minimize(
+        self,
+        problem: Problem,
+        point: Point,
+        solver: Solver,
+        journal: Journal,
+        *,
+        at_most: int | None = None,
+        **more: Any,
+    ) -> Result:
+        """Return the result of minimising from a point; more settings are those of `minimize`."""
+        iterations = self.max_iter if solver.stops else self.n_epochs
+        iterations = iterations if at_most is None else min(iterations, at_most)
+        return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
+
+    def _store(self, factor: Matrix, result: Result, journal: Journal) -> None:
+        """Set what users see of a fit."""
+        self.factor_ = check_finite(factor)
+        self.n_iter_ = len(journal.records) - 1
+        self.converged_, self.message_ = result.converged, result.message
+        self.history_, self.timings_ = journal.history, dict(journal.phases)
+        journal.end(result.message)
+
+    def _warn(self, result: Result, advice: str = "Raise max_iter or tol, or scale the features of X alike.") -> None:
+        """Warn where a batch solver ended before a rule held, or an online one ended too high."""
+        cost, norm = self.history_["cost"], self.history_["gradient_norm"]
+        if np.isnan(norm[-1]):
+            if cost[-1] <= cost[0]:
+                return
+            message = (
+                f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "
+                "solver=Online(step_size=...), or scale X."
+            )
+        elif result.ending is Ending.EXHAUSTED:
+            message = (
+                f"not converged: {result.message}. The gradient's norm is {norm[-1]:.2e}, at first it was "
+                f"{norm[0]:.2e}. {advice}"
+            )
+        elif result.ending is Ending.STUCK:
+            message = (
+                f"stopped after {self.n_iter_} iterations, at a gradient of norm {norm[-1]:.2e}: {result.message}. "
+                "Scale the features of X alike, or use float64."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+def check_finite(factor: Matrix) -> Matrix:
+    """Return a factor, if it is finite."""
+    if not np.isfinite(factor).all():
+        raise ValueError("the factor is no longer finite: the steps were too long. Scale X, or lower the step.")
+    return factor
+
+
+def whitened_geometry(features: Features) -> Scaled:
+    """Return the scaled geometry with the data's second moment, where that is cheap."""
+    n, d = features.shape
+    if d > min(n, LARGEST_MOMENT):
+        return Scaled()
+    rows = features.take(np.arange(0, n, -(-n // (SAMPLES_PER_FEATURE * d))))
+    moment = rows.pull(rows.dense()) / rows.shape[0]
+    # A ridge, for features that are copies of others, and one for those that are zero.
+    own, limits = np.diag(moment), np.finfo(moment.dtype)
+    return Scaled(moment + np.diag(RIDGE * own + max(limits.eps * own.max(), limits.tiny)))
+
+
+def uses_online(estimator: Any) -> bool:
+    """Return True if partial_fit is possible."""
+    if isinstance(estimator.solver, Online) or estimator.solver == "online":
+        return True
+    raise AttributeError(f"partial_fit needs solver='online'; this one has solver={estimator.solver!r}.")

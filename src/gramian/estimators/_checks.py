@@ -1,0 +1,94 @@
+"""Input, checked once, at the estimators' door. Errors say which argument, what came, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from gramian.checks import checked_number
+from gramian.geometries import GEOMETRIES, Geometry
+
+__all__ = [
+    "LARGEST_FULL",
+    "check_callback",
+    "check_components",
+    "check_scale",
+    "checked_rank",
+    "resolve_part",
+    "unchanged_on_failure",
+]
+
+Kind = TypeVar("Kind")
+#: Full-rank factors of more features than this are refused.
+LARGEST_FULL = 5000
+
+
+def resolve_part(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type[Kind]) -> Kind:
+    """Return an object that is given as itself or by its name in a registry."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in registry:
+        return registry[value]()
+    if isinstance(value, type) and issubclass(value, kind):
+        raise ValueError(f"{name}={value.__name__} is a class. Give an object: {value.__name__}().")
+    names = ", ".join(repr(known) for known in registry)
+    raise ValueError(f"{name}={value!r} is unknown. Choose one of {names}, or a {kind.__name__} object.")
+
+
+def check_scale(geometry: Geometry) -> None:
+    """Raise a ValueError for geometries whose matrices have no scale, where distances need one."""
+    if geometry.bounded:
+        raise ValueError(f"geometry={geometry!r} has no scale. Choose 'scaled', 'flat' or 'polar'.")
+
+
+def check_callback(callback: Any) -> None:
+    """Raise a ValueError unless a callback can be called, or is None."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback={callback!r} cannot be called. Give a function of one argument, or None.")
+
+
+def checked_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
+    """Return the rank; None stands for full rank."""
+    if rank is None:
+        return n_features
+    checked_number("rank", rank, least=1, integer=True)
+    if rank > n_features:
+        raise ValueError(f"rank={rank} exceeds n_features={n_features}. Choose rank <= {n_features}.")
+    if geometry.full_rank and rank != n_features:
+        name = next((key for key, known in GEOMETRIES.items() if type(geometry) is known), repr(geometry))
+        raise ValueError(
+            f"geometry={name!r} learns full-rank matrices, but rank={rank} and n_features={n_features}. "
+            "Choose rank=None, or geometry='scaled', 'flat' or 'polar'."
+        )
+    return int(rank)
+
+
+def check_components(n_components: Any, n_features: int, geometry: Geometry) -> None:
+    """Raise a ValueError unless a distance of this rank can be learned on this geometry."""
+    check_scale(geometry)
+    if n_components is None and n_features > LARGEST_FULL:
+        raise ValueError(
+            f"n_components=None would learn a {n_features} x {n_features} matrix. Choose a number of components."
+        )
+    if n_components is None:
+        return
+    checked_number("n_components", n_components, least=1, integer=True)
+    if n_components > n_features:
+        raise ValueError(
+            f"n_components={n_components} exceeds n_features={n_features}. Choose n_components <= {n_features}."
+        )
+    if geometry.full_rank and n_components < n_features:
+        raise ValueError(f"geometry={geometry!r} learns full-rank distances. Choose n_components=None.")
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was before, whatever interrupts the block."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

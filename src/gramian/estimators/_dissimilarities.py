@@ -1,0 +1,172 @@
+"""Known dissimilarities, read from matrices or pairs, checked and merged; and embeddings to continue from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from gramian._kernels.triangles import triangle_pack, triangle_pairs
+from gramian.checks import checked_number, checked_weight
+from gramian.measurements.measurement import checked_indices
+from gramian.starts.classical_scaling import Dissimilarities
+from gramian.supervision.checks import checked_pairs
+from gramian.types import Matrix, Vector
+
+__all__ = ["add_samples", "align", "check_and_connect", "merge", "read_matrix", "read_pairs"]
+
+
+def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities:
+    """Return the dissimilarities in a square matrix, each pair once."""
+    n = X.shape[0]
+    if X.shape != (n, n):
+        raise ValueError(f"X has shape {X.shape}; expected a square matrix, or metric='euclidean' for features.")
+    pairs = triangle_pairs(n)
+    values = lower_triangle("X", X, pairs)
+    if sample_weight is not None and np.asarray(sample_weight).shape == (n, n):
+        weight = checked_weight(
+            lower_triangle("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype
+        )
+    else:
+        weight = np.multiply(*checked_weight(sample_weight, n, X.dtype)[pairs.T])
+    known = check_and_square(
+        Dissimilarities(n, pairs, values, weight).take(np.flatnonzero(~np.isnan(values) & (weight > 0))), squared
+    )
+    if (bad := np.flatnonzero(np.abs(np.diagonal(X)) > rounding(X))).size:
+        raise ValueError(f"X[{bad[0]}, {bad[0]}] = {X[bad[0], bad[0]]}; the diagonal must be 0, or NaN.")
+    return known
+
+
+def rounding(values: Matrix) -> float:
+    """Return the size up to which differences are rounding."""
+    return float(np.finfo(values.dtype).eps) ** 0.5 * float(np.fmax.reduce(np.abs(values), axis=None, initial=0))
+
+
+def lower_triangle(name: str, matrix: Matrix, pairs: Matrix) -> Vector:
+    """Return the entries below the diagonal, or above where those are NaN; a ValueError if the two differ."""
+    below, above = triangle_pack(np.ascontiguousarray(matrix))
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(np.abs(below - above) > rounding(matrix))
+    if bad.size:
+        i, j = pairs[bad[0]]
+        raise ValueError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]}, but [{j}, {i}] is {matrix[j, i]}.")
+    unknown = np.isnan(below)
+    return np.where(unknown, above, below) if unknown.any() else below
+
+
+def read_pairs(
+    pairs: Any, dissimilarity: Any, n_samples: int | None, sample_weight: Any, squared: bool
+) -> Dissimilarities:
+    """Return the dissimilarities of pairs, each once."""
+    checked_number("n_samples", 2 if n_samples is None else n_samples, least=2, integer=True)
+    if n_samples is None:
+        n_samples = int(checked_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
+    pairs = checked_pairs(pairs, n_samples)
+    values = np.asarray(dissimilarity)
+    values = values if values.dtype == np.float32 else values.astype(np.float64)
+    if values.shape != (len(pairs),):
+        raise ValueError(f"dissimilarity has shape {values.shape}; expected one for each of {len(pairs)} pairs.")
+    weight = checked_weight(sample_weight, len(pairs), values.dtype)
+    known = check_and_square(Dissimilarities(int(n_samples), np.sort(pairs, axis=1)[:, ::-1], values, weight), squared)
+    return merge_duplicates(known.take(np.flatnonzero(weight)))
+
+
+def check_and_square(known: Dissimilarities, squared: bool) -> Dissimilarities:
+    """Return dissimilarities after checks, squared where they are not yet."""
+    values = known.squared
+    if (bad := np.flatnonzero(~((values >= 0) & np.isfinite(values)))).size:
+        (j, i), value = known.pairs[bad[0]], values[bad[0]]
+        kind = "Negative" if value < 0 else "Unknown or infinite"
+        raise ValueError(f"{kind} values in data: the dissimilarity of samples {i} and {j} is {value}.")
+    # The objective has fourth powers of distances.
+    if values.max(initial=0) > float(np.finfo(values.dtype).max) ** (0.5 if squared else 0.25):
+        raise ValueError(f"the SSTRESS of a dissimilarity of {values.max()} overflows. Scale them down.")
+    return known if squared else known._replace(squared=values**2)
+
+
+def merge_duplicates(known: Dissimilarities) -> Dissimilarities:
+    """Return each pair once, in order, with the sum of its weights; a ValueError if dissimilarities contradict."""
+    first, copies = known.unique()
+    kept = known.take(first)
+    if (bad := np.flatnonzero(np.abs(known.squared - kept.squared[copies]) > rounding(known.squared))).size:
+        j, i = known.pairs[bad[0]]
+        raise ValueError(f"the pair ({i}, {j}) is given more than once, with different dissimilarities. Give it once.")
+    return kept._replace(weight=np.bincount(copies, known.weight).astype(known.weight.dtype))
+
+
+def merge(before: Dissimilarities, new: Dissimilarities) -> Dissimilarities:
+    """Return the new dissimilarities, and those of other pairs that were known before."""
+    columns = [np.concatenate(both).astype(both[1].dtype) for both in zip(new[1:4], before[1:4], strict=True)]
+    together = Dissimilarities(max(before.n_samples, new.n_samples), *columns)
+    return together.take(together.unique()[0])
+
+
+def check_and_connect(known: Dissimilarities, rank: int) -> Dissimilarities:
+    """Return dissimilarities with their graph; a ValueError unless they connect all samples, more than r."""
+    checked_number("n_components", rank, least=1, integer=True)
+    if rank >= known.n_samples:
+        raise ValueError(f"n_components={rank} is not below n_samples={known.n_samples}. Choose a smaller one.")
+    if not known.complete:
+        check_seen(known)
+    if not known.squared.any():
+        raise ValueError("every known dissimilarity is 0: there is nothing to embed.")
+    return known if known.complete else known._replace(graph=connect_samples(known))
+
+
+def check_seen(known: Dissimilarities) -> None:
+    """Raise a ValueError that names the first sample in no pair."""
+    # No more than this is made before it is clear that n_samples is no mistake.
+    seen = np.zeros(min(known.n_samples, 2 * len(known.pairs) + 1), bool)
+    seen[known.pairs[known.pairs < len(seen)]] = True
+    if not seen.all():
+        raise ValueError(f"sample {np.argmin(seen)} has no known dissimilarity; give one, or drop the sample.")
+
+
+def connect_samples(known: Dissimilarities) -> Any:
+    """Return distances as a sparse lower triangle; a ValueError unless they connect all samples."""
+    graph = scipy.sparse.csr_array((np.sqrt(known.squared), tuple(known.pairs.T)), shape=(known.n_samples,) * 2)
+    parts, labels = connected_components(graph, directed=False)
+    if parts > 1:
+        some = ", ".join(str(i) for i in np.unique(labels, return_index=True)[1][:5])
+        raise ValueError(f"known dissimilarities leave {parts} parts unconnected: samples {some}. Embed each alone.")
+    return graph
+
+
+def add_samples(embedding: Matrix, known: Dissimilarities, r: int) -> Matrix:
+    """Return an embedding with new samples added, each trilaterated from earlier neighbours, or random without any."""
+    n, total = len(embedding), known.n_samples
+    if embedding.shape[1] != r:
+        raise ValueError(f"n_components={r}, but the embedding has {embedding.shape[1]} columns. Call fit instead.")
+    new = embedding.std() * np.random.default_rng(0).standard_normal((total - n, r))
+    G = np.concatenate([embedding, new]).astype(known.squared.dtype)
+    cuts = np.searchsorted(known.pairs[:, 0], np.arange(n, total + 1))
+    for sample, first, last in zip(range(n, total), cuts[:-1], cuts[1:], strict=True):
+        if last > first:
+            G[sample] = trilaterate(G[known.pairs[first:last, 1]], known.squared[first:last])
+    return G
+
+
+def trilaterate(neighbours: Matrix, squares: Vector) -> Vector:
+    """Return the place (r,) at squared distances from neighbours (k, r): least squares, and outwards of their span."""
+    centre = neighbours.mean(axis=0)
+    spread = neighbours - centre
+    excess = np.sum(spread**2, axis=1) - squares
+    step, _, rank, _ = np.linalg.lstsq(spread, 0.5 * (excess - excess.mean()), rcond=1e-3)
+    left = -float(excess.mean() + step @ step)
+    if rank < len(step) and left > 0:
+        across = np.linalg.eigh(spread.T @ spread)[1][:, 0]
+        step = step + np.copysign(left**0.5, centre @ across) * across
+    return centre + step
+
+
+def align(G: Matrix, before: Matrix | None) -> Matrix:
+    """Return G rotated and shifted onto the samples of `before`; onto principal axes without it."""
+    common = G if before is None else G[: len(before)]
+    G, common = G - common.mean(axis=0), common - common.mean(axis=0)
+    if before is None:
+        G = G @ np.linalg.svd(G, full_matrices=False)[2].T
+        return np.where(G[np.argmax(np.abs(G), axis=0), np.arange(G.shape[1])] < 0, -G, G)
+    left, _, right = np.linalg.svd(common.T @ (before - before.mean(axis=0)))
+    return (G @ (left @ right) + before.mean(axis=0)).astype(G.dtype)

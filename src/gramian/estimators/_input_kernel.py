@@ -1,0 +1,117 @@
+"""The kernel that samples come with: computed or precomputed, centred and decomposed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.preprocessing import KernelCenterer
+
+from gramian.starts.kernel_pca import DecomposedKernel
+from gramian.types import Matrix, Vector
+
+__all__ = ["InputKernel"]
+
+# Shares of the largest entry and of the largest eigenvalue: with more than this a matrix is no kernel.
+LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
+
+
+class InputKernel(NamedTuple):
+    """How a kernel K₀ is made from samples: the parameters kernel, gamma, degree, coef0 and center of an estimator."""
+
+    kernel: str | Callable[..., float]
+    gamma: float | None
+    degree: float
+    coef0: float
+    center: bool
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return the kernel that the parameters of an estimator describe."""
+        names = ("kernel", "gamma", "degree", "coef0")
+        kernel, gamma, degree, coef0 = (getattr(estimator, name) for name in names)
+        return cls(kernel, gamma, degree, coef0, getattr(estimator, "center", True))
+
+    @property
+    def precomputed(self) -> bool:
+        """True if X is the kernel itself."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def input_kinds(self) -> dict[str, Any]:
+        """What X may be, for `validate_data`."""
+        return {"accept_sparse": False if self.precomputed else "csr", "dtype": [np.float64, np.float32]}
+
+    def matrix(self, X: Any, Y: Any, origin: Vector | None) -> Matrix:
+        """Return the kernel of rows of X with rows of Y; in float64, for centring it may take away most of it."""
+        X = subtract(X, origin)
+        if self.precomputed:
+            return X
+        if not (callable(self.kernel) or self.kernel in PAIRWISE_KERNEL_FUNCTIONS):
+            names = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
+            raise ValueError(f"kernel={self.kernel!r} is unknown. Choose 'precomputed', {names}, or a function.")
+        named = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}
+        settings = {} if callable(self.kernel) else named
+        K = pairwise_kernels(X, subtract(Y, origin), metric=self.kernel, **settings)
+        if not np.isfinite(K).all():
+            raise ValueError(f"kernel={self.kernel!r} gives values that are not finite. Scale X.")
+        return K
+
+    def decompose(self, X: Any) -> DecomposedKernel:
+        """Return the kernel of the samples, with the eigendecomposition of its centred form."""
+        # Centring takes a mean away, but does not give back the digits that it cost.
+        shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
+        origin = X.mean(axis=0, dtype=np.float64) if shifts else None
+        K = symmetrise(self.matrix(X, X, origin))
+        centerer = KernelCenterer().fit(K)
+        eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
+        rounding = 10 * len(K) * float(eps * np.abs(K).max())
+        parts = eigendecompose(centerer.transform(K), rounding)
+        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1])
+
+    def set_tags(self, tags: Any) -> Any:
+        """Return scikit-learn's tags of an estimator with this kernel."""
+        tags.input_tags.pairwise = self.precomputed
+        tags.input_tags.sparse = not self.precomputed
+        return tags
+
+
+def subtract(X: Any, origin: Vector | None) -> Any:
+    """Return X less an origin (d,), in float64; sparse if there is no origin."""
+    X = X.astype(np.float64)
+    return X if origin is None else (X.toarray() if scipy.sparse.issparse(X) else X) - origin
+
+
+def symmetrise(K: Matrix) -> Matrix:
+    """Return the symmetric part of a kernel; a ValueError if the rest is more than rounding."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"the kernel has shape {K.shape}; expected a square matrix (n, n).")
+    apart = np.abs(K - K.T)
+    if apart.max() > LARGEST_ASYMMETRY * np.abs(K).max():
+        i, j = (int(k) for k in np.unravel_index(np.argmax(apart), K.shape))
+        raise ValueError(f"the kernel is not symmetric: K[{i}, {j}] = {K[i, j]:.6g}, K[{j}, {i}] = {K[j, i]:.6g}.")
+    return 0.5 * (K + K.T)
+
+
+def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
+    """Return eigenvalues above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
+    values, vectors = scipy.linalg.eigh(K)
+    least, largest = float(values[0]), float(values[-1])
+    if least < -max(rounding, LARGEST_NEGATIVE * largest):
+        raise ValueError(
+            f"the centred kernel is not positive semidefinite: its eigenvalues go from {least:.3g} to {largest:.3g}. "
+            "Choose another kernel."
+        )
+    if least < -rounding:
+        warnings.warn(
+            f"the centred kernel has negative eigenvalues, down to {least:.3g} where the largest is {largest:.3g}; "
+            "they are taken as 0.",
+            stacklevel=4,
+        )
+    kept = np.flatnonzero(values > rounding)[::-1]
+    return values[kept], vectors[:, kept], least

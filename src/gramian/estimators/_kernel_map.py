@@ -1,0 +1,139 @@
+"""Embeddings of samples that start from their kernel, and map new samples by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gramian.checks import checked_number
+from gramian.estimators._input_kernel import InputKernel
+from gramian.starts.kernel_pca import DecomposedKernel
+from gramian.supervision import labelled_pairs
+from gramian.supervision.checks import check_contradictions, checked_pairs, checked_target
+from gramian.types import Matrix, Vector
+
+__all__ = ["KernelMap", "KernelPairs", "check_rank", "checked_pairing", "draw_pairs"]
+
+PAIRS_PER_SAMPLE = 20
+
+
+class KernelPairs(NamedTuple):
+    """Pairs (m, 2), the squared distances (m,) asked of them, and their senses (m,)."""
+
+    pairs: Matrix
+    target: Vector
+    sense: Vector
+
+
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator that learns an embedding G of its samples, and with it a map of new ones."""
+
+    kernel: str | Callable[..., float]
+    embedding_: Matrix
+    coefficients_: Matrix
+
+    @property
+    def _input_kernel(self) -> InputKernel:
+        """How the kernel of the samples is made."""
+        return InputKernel.of(self)
+
+    def transform(self, X: Any) -> Matrix:
+        """New samples, embedded: k_xᵀ K₀⁺ G, k_x their kernel with the samples learned from.
+
+        The low-rank part of κ₀ + k_xᵀ K₀⁻¹ (K - K₀) K₀⁻¹ k_x' (Jain, Kulis and Dhillon, 2010). Samples learned from
+        are mapped to `embedding_` where that lies in the range of K₀: where the range space of the start is kept (as
+        by `Polar(weight=0)`), and where K₀ is regular. Else, as for a linear kernel of fewer features than samples,
+        they and the result of `fit_transform` are the nearest to it that a function of the kernel can be.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n', d), or their kernel (n', n) where kernel="precomputed"
+
+        Returns
+        -------
+        array, shape (n', r)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._input_kernel.input_kinds)
+        rows = self._centerer.transform(self._input_kernel.matrix(X, self._samples, self._origin))
+        return (rows @ self.coefficients_).astype(X.dtype)
+
+    def kernel_matrix(self, X: Any = None) -> Matrix:
+        """K = G Gᵀ of the samples learned from; or of new ones with them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, as for `transform`, optional
+
+        Returns
+        -------
+        array, shape (n, n); or (n', n) with X
+        """
+        check_is_fitted(self)
+        return (self.embedding_ if X is None else self.transform(X)) @ self.embedding_.T
+
+    def _read_labels(self, X: Any, y: Any) -> tuple[Any, Vector]:
+        """Samples and their labels, validated."""
+        X, y = validate_data(self, X, y, **self._input_kernel.input_kinds, ensure_min_samples=2)
+        check_classification_targets(y)
+        return X, y
+
+    def _read_pairs(self, X: Any, pairs: Any, target: Any, sense: Any) -> tuple[Any, KernelPairs]:
+        """Return validated samples, and what is asked of their pairs."""
+        X = validate_data(self, X, **self._input_kernel.input_kinds, ensure_min_samples=2)
+        pairs = checked_pairs(pairs, X.shape[0])
+        target, senses = checked_target(target, sense, len(pairs))
+        # Equalities are averaged here, so they contradict nothing: as bounds they are "at least 0".
+        check_contradictions(pairs, np.where(senses == 0, 0, target), np.where(senses == 0, 1, senses))
+        return X, KernelPairs(pairs, target, senses)
+
+    def _keep(self, X: Any, kernel: DecomposedKernel, embedding: Matrix, coefficients: Matrix) -> None:
+        """Sets what `transform` and `kernel_matrix` need."""
+        self.embedding_, self.coefficients_ = embedding, coefficients
+        self._samples = None if self._input_kernel.precomputed else X
+        self._origin, self._centerer = kernel.origin, kernel.centerer
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = self._input_kernel.set_tags(super().__sklearn_tags__())
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def draw_pairs(
+    kernel: DecomposedKernel, labels: Vector, n_pairs: int, alpha: float, rng: np.random.Generator
+) -> KernelPairs:
+    """Return random pairs: at most 1-α times their distance in a class, at least 1+α times between classes."""
+    pairs, same = labelled_pairs(labels, n_pairs, random_state=rng)
+    target = np.where(same, 1 - alpha, 1 + alpha) * kernel.distances(pairs)
+    return KernelPairs(pairs, target, np.where(same, -1, 1))
+
+
+def checked_pairing(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
+    """The number of pairs to draw from labels, all settings for them being valid."""
+    checked_number("alpha", alpha, least=0)
+    if alpha > 1:
+        raise ValueError(f"alpha={alpha} asks for negative distances. Choose a number in [0, 1].")
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {classes[0]!r}; labels of two classes or more are needed.")
+    if n_pairs is None:
+        return PAIRS_PER_SAMPLE * len(y)
+    checked_number("n_pairs", n_pairs, least=1, integer=True)
+    return int(n_pairs)
+
+
+def check_rank(rank: Any, n_samples: int) -> None:
+    """A ValueError unless an embedding of so many samples can have this rank."""
+    checked_number("rank", rank, least=1, integer=True)
+    if rank > n_samples:
+        raise ValueError(f"rank={rank} exceeds n_samples={n_samples}. Choose rank <= {n_samples}.")

@@ -1,0 +1,70 @@
+"""What every execution does: it keeps blocks of data where they are, and runs work beside them.
+
+Big things (images, predictions, slopes) stay beside their block, in opaque *shards*. Only small things travel: a frame,
+a direction or a step to the blocks, and a total back. Totals are added in the order of the shards, so that neither
+threads nor workers change a bit of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+__all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "sum_totals"]
+
+#: Handles of what is held beside the blocks, one a block. Only an execution looks into them.
+Shards = Any
+#: A module-level function (block, *held, **small) -> (what stays beside the block, what is summed over the blocks).
+Work = Callable[..., tuple[Any, Any]]
+
+
+class Execution(Protocol):
+    """Where the work on blocks of data is done."""
+
+    def place(self, blocks: Sequence[Any]) -> Shards:
+        """Return handles of the blocks, one each, in their order."""
+
+    def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
+        """Run work(block, *held, **small) on every block.
+
+        Parameters
+        ----------
+        work : Work
+            A module-level function, so that it can be sent to another process.
+        shards : Shards
+            The blocks, from `place`.
+        *held : Shards
+            What earlier work left beside the blocks.
+        **small : Any
+            The same for all blocks: numbers, or arrays that do not grow with the samples.
+
+        Returns
+        -------
+        kept : Shards
+            What stays beside each block.
+        total : Any
+            The sum over the blocks, in their order; see `add_totals`.
+        """
+
+
+class Team(Protocol):
+    """Shares the pieces of one block out."""
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return function(a, b, ...) for the items of the arguments, in their order."""
+
+
+def add_totals(total: Any, part: Any) -> Any:
+    """Return the sum of two totals: numbers and arrays are added, tuples field by field; None makes the sum None."""
+    if total is None or part is None:
+        return None
+    if isinstance(total, tuple):
+        fields = [add_totals(a, b) for a, b in zip(total, part, strict=True)]
+        return type(total)(*fields) if hasattr(total, "_fields") else tuple(fields)
+    return total + part
+
+
+def sum_totals(totals: Iterable[Any]) -> Any:
+    """Return the sum in order, without a start value that would promote float32 or copy a single part."""
+    return reduce(add_totals, totals)

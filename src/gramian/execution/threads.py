@@ -1,0 +1,114 @@
+"""Blocks and pieces of blocks shared out over threads, one BLAS thread in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from gramian.checks import checked_number
+from gramian.execution.execution import Shards, Work, sum_totals
+
+__all__ = ["Threads"]
+
+# Each thread gets so many runs of neighbouring pieces: few enough to cost nothing, enough to even out.
+CHUNKS = 4
+
+
+class Threads:
+    """Works on several blocks, or several pieces of one block, at a time.
+
+    Products and compiled kernels release Python's lock. The cut into pieces does not depend on the number of threads,
+    and sums are taken in the order of the pieces: every number of threads gives the same bits.
+
+    Parameters
+    ----------
+    n : int
+        The number of threads; -1 for one a core, -2 for all cores but one.
+
+    Examples
+    --------
+    >>> from gramian.execution import Threads
+    >>> def double(block, *, factor):
+    ...     return factor * block, block
+    >>> execution = Threads(2)
+    >>> execution.run(double, execution.place([1, 2, 3]), factor=2)
+    ([2, 4, 6], 6)
+    """
+
+    def __init__(self, n: int = -1) -> None:
+        checked_number("n", n, least=-(2**31), integer=True)
+        if n == 0:
+            raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
+        self.n = n
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __repr__(self) -> str:
+        return f"Threads({self.n})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Threads) and other.n == self.n
+
+    def __hash__(self) -> int:
+        return hash((Threads, self.n))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"n": self.n, "_pool": None}
+
+    @property
+    def pool(self) -> ThreadPoolExecutor | None:
+        """The threads, started when first needed; None where one is enough, the calling one."""
+        count = effective_n_jobs(self.n)
+        if self._pool is None and count > 1:
+            self._pool = ThreadPoolExecutor(count, thread_name_prefix="gramian")
+        return self._pool
+
+    def place(self, blocks: Sequence[Any]) -> Shards:
+        """Return the blocks; those that are worked on in pieces share them out over these threads."""
+        return [block.shared(self) if hasattr(block, "shared") else block for block in blocks]
+
+    def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
+        """Run work on every block; return what stays beside each, and the sum of the totals."""
+        items = list(zip(shards, *held, strict=True))
+        results: list[Any] = [None] * len(items)
+        # A block that shares its own pieces out stays in the calling thread: it must not wait inside the pool.
+        apart = [i for i, item in enumerate(items) if not getattr(item[0], "in_pieces", False)]
+        with one_blas_thread():
+            for i in set(range(len(items))) - set(apart):
+                results[i] = work(*items[i], **small)
+            shared = self.map(partial(work, **small), *zip(*(items[i] for i in apart), strict=True))
+        for i, result in zip(apart, shared, strict=True):
+            results[i] = result
+        return [kept for kept, _ in results], sum_totals(total for _, total in results)
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return function(a, b, ...) for the items of the arguments, in their order."""
+        items, pool = list(zip(*arguments, strict=False)), self.pool
+        if pool is None or len(items) < 2:
+            return [function(*item) for item in items]
+        length = -(-len(items) // (CHUNKS * effective_n_jobs(self.n)))
+        chunks = [items[start : start + length] for start in range(0, len(items), length)]
+        futures = [pool.submit(call_on_each, function, chunk, np.geterr()) for chunk in chunks]
+        return [result for future in futures for result in future.result()]
+
+
+def call_on_each(function: Callable[..., Any], items: list[Any], errors: Any) -> list[Any]:
+    """Return function(*item) for every item, under the calling thread's treatment of floating-point errors."""
+    with np.errstate(**errors):
+        return [function(*item) for item in items]
+
+
+@cache
+def blas() -> ThreadpoolController:
+    """Return the controller of the BLAS libraries that are loaded; finding them takes a millisecond."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which BLAS uses one thread."""
+    return blas().limit(limits=1, user_api="blas")

@@ -1,0 +1,275 @@
+"""Blocks of data with the terms on them, and the work that is done beside the data.
+
+The functions at the end are the whole vocabulary of work. Each takes a block, what is held beside it, and small
+arguments, and returns what stays there and what is summed over the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.execution import Serial, Team, sum_totals
+from gramian.features import Features
+from gramian.geometries import Motion, factor_image, factor_velocity
+from gramian.objective.terms import Summand
+from gramian.types import Matrix, Vector
+
+__all__ = ["Block", "Direction", "State", "Totals"]
+
+# Images of this many rows fit the second-level cache at common ranks.
+ROWS_IN_CACHE = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Features and the terms on them: the unit of execution. Its terms share one image and one pull.
+
+    Parameters
+    ----------
+    features : Features
+    terms : sequence of Term, or of penalties on Identity features
+    team : Team
+        Who works on the pieces of the block; the calling thread by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Term
+    >>> from gramian.features import Array
+    >>> from gramian.measurements import Each, Pairs
+    >>> X = Array(np.random.default_rng(0).standard_normal((5, 2)))
+    >>> len(Block(X, [Term(Each(5), np.ones(5)), Term(Pairs([[0, 1]]), np.ones(1))]).terms)
+    2
+    """
+
+    features: Features
+    terms: Sequence[Summand]
+    team: Team = field(default_factory=Serial, repr=False)
+
+    def __post_init__(self) -> None:
+        if not np.issubdtype(self.features.dtype, np.floating):
+            raise ValueError(f"features have dtype {self.features.dtype}; expected float32 or float64.")
+        for term in self.terms:
+            term.check(self.features.shape[0])
+
+    def split(self) -> list[Block]:
+        """Return the same as blocks that can be worked on apart; neither rows nor measurements are copied.
+
+        Where every measurement is made of one sample, these are blocks of rows that fit the cache. Elsewhere it is one
+        block, whose terms and rows are in pieces for its team.
+        """
+        n = self.features.shape[0]
+        if not all(term.separable for term in self.terms):
+            return [replace(self, terms=[part for term in self.terms for part in term.parts(n)])]
+        if n < 2 * ROWS_IN_CACHE or not self.features.sliceable:
+            return [self]
+        cuts = [slice(start, min(start + ROWS_IN_CACHE, n)) for start in range(0, n, ROWS_IN_CACHE)]
+        return [Block(self.features.take(cut), [term.take(cut)[0] for term in self.terms]) for cut in cuts]
+
+    def shared(self, team: Team) -> Block:
+        """Return this block with its pieces worked on by a team."""
+        return replace(self, team=team)
+
+    @property
+    def in_pieces(self) -> bool:
+        """True if there is something to share out."""
+        return len(self.terms) > 1 or len(self.rows) > 1
+
+    @cached_property
+    def rows(self) -> list[tuple[slice, Features]]:
+        """The features in pieces of rows; one piece where the block itself is a piece, by `split`."""
+        n = self.features.shape[0]
+        is_piece = self.features.sliceable and all(term.separable for term in self.terms)
+        count = 1 if is_piece else self.features.n_pieces
+        if count == 1:
+            return [(slice(0, n), self.features)]
+        edges = np.linspace(0, n, count + 1).astype(int).tolist()
+        cuts = [slice(start, stop) for start, stop in pairwise(edges)]
+        return [(cut, self.features.take(cut)) for cut in cuts]
+
+    def image(self, B: Matrix) -> Matrix:
+        """Return X B, shape (N, k); one pass."""
+        if len(self.rows) == 1:
+            return self.features.image(B)
+        Z = np.empty((self.features.shape[0], B.shape[1]), np.result_type(self.features.dtype, B.dtype))
+        self.team.map(write_image, self.rows, repeat(B), repeat(Z))
+        return Z
+
+    def pull(self, S: Matrix) -> Matrix:
+        """Return Xᵀ S, shape (d, k); one pass."""
+        if len(self.rows) == 1:
+            return self.features.pull(S)
+        return sum_totals(self.team.map(pull_rows, self.rows, repeat(S)))
+
+    def predict(self, Z: Matrix) -> list[Any]:
+        """Return the predictions of every term."""
+        return self.team.map(call_predict, self.terms, repeat(Z))
+
+    def assess(self, image: Matrix, predictions: list[Any]) -> tuple[State, Totals]:
+        """Return the state of predictions, and the sum of the terms' values."""
+        assessed = self.team.map(call_value_and_slopes, self.terms, predictions)
+        totals = sum_totals(Totals(value, scale) for value, _, scale in assessed)
+        return State(image, predictions, [slopes for _, slopes, _ in assessed]), totals
+
+    def weigh(self, weights: Sequence[Any], Z: Matrix) -> Matrix:
+        """Return S with Xᵀ S = M G, M = Σ weight_i X_i over all terms, shape (N, k)."""
+        return sum_totals(self.team.map(call_weigh, self.terms, weights, repeat(Z)))
+
+    def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> tuple[list[Any], float]:
+        """Return the weights of the Gauss-Newton operator of every term, and the sum of their quadratic forms."""
+        parts = self.team.map(call_gauss_newton, self.terms, predictions, repeat(Z), repeat(velocity))
+        return [weights for weights, _ in parts], sum_totals(form for _, form in parts)
+
+
+class State(NamedTuple):
+    """What stays beside a block at a point.
+
+    `image` is X F of the point's frame F, or Y with X F = Y Q where the motion to the point left a factor Q to apply.
+    """
+
+    image: Matrix
+    predictions: list[Any]
+    slopes: list[Any]
+
+
+class Totals(NamedTuple):
+    """The value of the objective, and the scale of its rounding error."""
+
+    value: float
+    scale: float
+
+
+class Direction(NamedTuple):
+    """What stays beside a block along a curve: the image X T of its direction, and if straight the terms' lines."""
+
+    image: Matrix | None
+    lines: list[Any] | None
+
+
+# The pieces of a block, as functions that a team can map.
+
+
+def write_image(rows: tuple[slice, Features], B: Matrix, Z: Matrix) -> None:
+    """Write the image of some rows into Z."""
+    cut, features = rows
+    Z[cut] = features.image(B)
+
+
+def pull_rows(rows: tuple[slice, Features], S: Matrix) -> Matrix:
+    """Return the pull of some rows of S."""
+    cut, features = rows
+    return features.pull(S[cut])
+
+
+def call_predict(term: Summand, Z: Matrix) -> Any:
+    """Return the predictions of a term."""
+    return term.predict(Z)
+
+
+def call_value_and_slopes(term: Summand, prediction: Any) -> tuple[float, Any, float]:
+    """Return value, slopes and rounding scale of a term."""
+    return term.value_and_slopes(prediction)
+
+
+def call_weigh(term: Summand, weights: Any, Z: Matrix) -> Matrix:
+    """Return S with Xᵀ S = M G of a term."""
+    return term.weigh(weights, Z)
+
+
+def call_gauss_newton(term: Summand, prediction: Any, Z: Matrix, velocity: Matrix) -> tuple[Any, float]:
+    """Return the Gauss-Newton weights and quadratic form of a term."""
+    return term.gauss_newton(prediction, Z, velocity)
+
+
+def call_line(term: Summand, prediction: Any, Z: Matrix, T: Matrix) -> tuple[Any, Vector | None]:
+    """Return the line of a term along Z + s T, and its polynomial."""
+    line = term.line(prediction, Z, T)
+    return line, term.quartic(line)
+
+
+def call_along(term: Summand, line: Any, s: float) -> Vector:
+    """Return value, slope and curvature of a term at s."""
+    return np.array(term.along(line, s))
+
+
+def call_predict_along(term: Summand, line: Any, s: float) -> Any:
+    """Return the predictions of a term at s."""
+    return term.predict_along(line, s)
+
+
+# The work.
+
+
+def evaluate(block: Block, *, frame: Matrix, root: Matrix | None) -> tuple[State, Totals]:
+    """Evaluate the block at the factor frame · root; one image."""
+    image = block.image(frame)
+    return block.assess(image, block.predict(factor_image(image, root)))
+
+
+def evaluate_at_zero(block: Block) -> tuple[None, float]:
+    """Sum the block's value at W = 0."""
+    Z = np.zeros((block.features.shape[0], 1), block.features.dtype)
+    return None, block.assess(Z, block.predict(Z))[1].value
+
+
+def pull(block: Block, state: State) -> tuple[None, Matrix]:
+    """Sum M F = (Σ slope_i X_i) F; one pull."""
+    return None, block.pull(block.weigh(state.slopes, state.image))
+
+
+def pull_weights(block: Block, weights: list[Any], state: State) -> tuple[None, Matrix]:
+    """Sum (Σ weight_i X_i) F for other weights than the slopes; one pull."""
+    return None, block.pull(block.weigh(weights, state.image))
+
+
+def pull_hessian(block: Block, weights: list[Any], state: State, ahead: Direction) -> tuple[None, Matrix]:
+    """Sum (Σ weight_i X_i) F + (Σ slope_i X_i) T; one pull."""
+    assert ahead.image is not None
+    return None, block.pull(block.weigh(weights, state.image) + block.weigh(state.slopes, ahead.image))
+
+
+def pull_product(block: Block, state: State, *, V: Matrix) -> tuple[None, Matrix]:
+    """Sum M V = (Σ slope_i X_i) V; one image and one pull."""
+    return None, block.pull(block.weigh(state.slopes, block.image(V)))
+
+
+def prepare(block: Block, state: State, *, direction: Matrix | None, straight: bool) -> tuple[Direction, Vector | None]:
+    """Prepare for steps along a direction; one image. On a straight curve, sum the polynomials of the terms."""
+    image = None if direction is None else block.image(direction)
+    if not straight:
+        return Direction(image, None), None
+    parts = block.team.map(call_line, block.terms, state.predictions, repeat(state.image), repeat(image))
+    return Direction(image, [line for line, _ in parts]), sum_totals(quartic for _, quartic in parts)
+
+
+def along(block: Block, ahead: Direction, *, s: float) -> tuple[None, Vector]:
+    """Sum value, slope and curvature at s, on a straight curve."""
+    assert ahead.lines is not None
+    return None, sum_totals(block.team.map(call_along, block.terms, ahead.lines, repeat(s)))
+
+
+def move(block: Block, state: State, ahead: Direction, *, motion: Motion, s: float) -> tuple[State, Totals]:
+    """Evaluate the block at a step along a curve, from images that are carried along: no pass."""
+    image = motion.blend(state.image, ahead.image)
+    if ahead.lines is not None:
+        return block.assess(image, block.team.map(call_predict_along, block.terms, ahead.lines, repeat(s)))
+    return block.assess(image, block.predict(factor_image(image, motion.remaining_factor)))
+
+
+def normalise(block: Block, state: State, *, Q: Matrix) -> tuple[State, None]:
+    """Apply the factor Q that a motion left to apply."""
+    return state._replace(image=state.image @ Q), None
+
+
+def curvature(
+    block: Block, state: State, ahead: Direction, *, root: Matrix | None, root_velocity: Matrix | None
+) -> tuple[list[Any], float]:
+    """Keep the weights of the Gauss-Newton operator along a direction; sum its quadratic form."""
+    velocity = factor_velocity(state.image, ahead.image, root, root_velocity)
+    return block.gauss_newton(state.predictions, factor_image(state.image, root), velocity)

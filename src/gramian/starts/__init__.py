@@ -1,0 +1,75 @@
+"""Starts: the first factor of a minimisation, by name.
+
+To add one, write a function (situation, rank, rng) -> factor (d, r) and one line in `STARTS`; estimators name those
+that they accept. `resolve_start` turns a user's `init` into a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gramian.checks import checked_factor
+from gramian.starts.classical_scaling import classical_start
+from gramian.starts.discriminant import discriminants, lda_start
+from gramian.starts.kernel_pca import kernel_start
+from gramian.starts.principal import pca_start, principal_directions
+from gramian.starts.scale import fit_scale
+from gramian.starts.simple import frame_start, identity_start, random_start
+from gramian.starts.situation import Situation
+from gramian.starts.spectral import spectral_start
+from gramian.types import Matrix
+
+__all__ = ["STARTS", "Situation", "Start", "discriminants", "fit_scale", "principal_directions", "resolve_start"]
+
+Start = Callable[[Situation, int, np.random.Generator], Matrix]
+
+STARTS: dict[str, Start] = {
+    "identity": identity_start,
+    "random": random_start,
+    "frame": frame_start,
+    "pca": pca_start,
+    "lda": lda_start,
+    "spectral": spectral_start,
+    "kernel": kernel_start,
+    "classical": classical_start,
+}
+
+
+def resolve_start(
+    init: Any, situation: Situation, rank: int, rng: np.random.Generator, *, choices: tuple[str, ...], auto: str = ""
+) -> Matrix:
+    """Return the first factor (d, r), from a name or an array.
+
+    Parameters
+    ----------
+    init : str or array, shape (d, r)
+        An array is taken in the user's units.
+    situation : Situation
+        What is known at the start.
+    rank : int
+    rng : numpy.random.Generator
+    choices : tuple of str
+        The names in `STARTS` that the estimator accepts.
+    auto : str
+        What init="auto" stands for; "" if the estimator has no such setting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array
+    >>> from gramian.starts import Situation, resolve_start
+    >>> situation = Situation(Array(np.diag([1.0, 2.0, 3.0])))
+    >>> resolve_start("pca", situation, 1, np.random.default_rng(0), choices=("pca", "random")).ravel()
+    array([0., 0., 1.])
+    """
+    d, dtype = situation.features.shape[1], situation.features.dtype
+    if not isinstance(init, str):
+        return checked_factor(init, d, rank, dtype) / dtype.type(situation.unit)
+    name = auto if init == "auto" and auto else init
+    if name not in choices:
+        names = ", ".join(repr(known) for known in (*(("auto",) if auto else ()), *choices))
+        raise ValueError(f"init={init!r} is unknown. Choose one of {names}, or an array.")
+    return np.ascontiguousarray(STARTS[name](situation, rank, rng).astype(dtype, copy=False))

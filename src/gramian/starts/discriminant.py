@@ -1,0 +1,66 @@
+"""Linear discriminants as a start, from class labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from gramian.execution import Execution, Serial
+from gramian.features import Features
+from gramian.starts.moments import class_moments
+from gramian.starts.principal import LARGEST_MOMENT, principal_directions
+from gramian.starts.situation import Situation
+from gramian.types import Matrix, Vector
+
+__all__ = ["discriminants", "lda_start"]
+
+# The share of the identity in the covariance within classes: it keeps many features from overfitting.
+RIDGE = 0.2
+# With more features than LARGEST_MOMENT, discriminants are looked for among so many principal directions.
+PRINCIPAL = 200
+
+
+def lda_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+    """Return Fisher's discriminants, (d, r)."""
+    if situation.labels is None:
+        raise ValueError("init='lda' needs class labels. Choose 'pca', 'identity' or 'random', or call fit(X, y).")
+    return discriminants(situation.features, situation.labels, rank, rng, situation.execution)
+
+
+def discriminants(
+    features: Features, labels: Vector, rank: int, rng: np.random.Generator, execution: Execution | None = None
+) -> Matrix:
+    """Return Fisher's discriminants (d, r), of unit variance within classes; beyond classes - 1, principal directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array
+    >>> from gramian.starts import discriminants
+    >>> X = np.array([[0.0, 0.0], [0.0, 5.0], [3.0, 0.0], [3.0, 5.0]])
+    >>> G = discriminants(Array(X), np.array([0, 0, 1, 1]), 1, np.random.default_rng(0))
+    >>> bool(abs(G[0, 0]) > 100 * abs(G[1, 0]))
+    True
+    """
+    d, execution = features.shape[1], Serial() if execution is None else execution
+    if d > LARGEST_MOMENT:
+        basis = principal_directions(features, max(PRINCIPAL, rank), rng, execution)
+        return basis @ discriminants(features.restrict(basis), labels, rank, rng, execution)
+    within, between = class_moments(features, labels, execution)
+    # Where classes do not vary at all, a little of what varies between them.
+    size = max(float(np.trace(within)), 1e-6 * float(np.trace(between))) / d
+    within = (1 - RIDGE) * within + (max(RIDGE, 1e-9) * size if size > 0 else 1.0) * np.eye(d)
+    found = min(rank, len(np.unique(labels)) - 1, d)
+    directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
+    if found < rank:
+        further = complete_directions(within + between, within, directions, rank - found)
+        directions = np.hstack([directions, further])
+    return np.ascontiguousarray(directions.astype(features.dtype))
+
+
+def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> Matrix:
+    """Return leading principal directions orthogonal to those given, of a third of their length within classes."""
+    Q = np.linalg.qr(directions)[0]
+    away = np.eye(len(Q)) - Q @ Q.T
+    leading = np.linalg.eigh(away @ total @ away)[1][:, ::-1][:, :missing]
+    return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))

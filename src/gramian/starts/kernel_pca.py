@@ -1,0 +1,95 @@
+"""Kernel PCA as a start, from the kernel that samples come with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from sklearn.preprocessing import KernelCenterer
+
+from gramian.measurements import Pairs
+from gramian.starts.situation import Situation
+from gramian.types import Matrix, Vector
+
+__all__ = ["DecomposedKernel", "align_signs", "kernel_pca", "kernel_start"]
+
+# A distance so many times the error of the kernel's entries is a difference of them.
+FAR = 1e6
+
+
+class DecomposedKernel(NamedTuple):
+    """A kernel and the eigendecomposition of its centred form.
+
+    Attributes
+    ----------
+    kernel : array, shape (n, n)
+        Of the samples less `origin`.
+    origin : array, shape (d,), or None
+        What was subtracted from the samples.
+    centerer : KernelCenterer
+        The column means that centre the kernel.
+    values, vectors : arrays, shape (k,) and (n, k)
+        The eigenvalues of the centred kernel, descending, above rounding; and their eigenvectors.
+    least : float
+        The smallest eigenvalue of all.
+    rounding : float
+        Eigenvalues up to this are rounding.
+    n_features : int
+    """
+
+    kernel: Matrix
+    origin: Vector | None
+    centerer: KernelCenterer
+    values: Vector
+    vectors: Matrix
+    least: float
+    rounding: float
+    n_features: int
+
+    def distances(self, pairs: Matrix) -> Vector:
+        """Return the squared distances of pairs, (m,): K_ii + K_jj - 2 K_ij; from eigenvectors if that cancels."""
+        (i, j), diagonal = pairs.T, np.diag(self.kernel)
+        distances = diagonal[i] + diagonal[j] - 2 * self.kernel[i, j]
+        near = np.flatnonzero(distances <= FAR * max(self.rounding, -self.least))
+        if near.size:
+            distances[near] = Pairs(pairs[near]).predict(self.vectors * np.sqrt(self.values))
+        return distances
+
+    def solve(self, G: Matrix, ridge: float) -> Matrix:
+        """Return (K₀ + ridge)⁺ G, on the range of the centred kernel K₀."""
+        return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
+
+
+def kernel_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+    """Return the kernel PCA of the samples, (n, r)."""
+    return kernel_pca(situation.kernel, rank, advice=", or init='random'")
+
+
+def kernel_pca(kernel: DecomposedKernel, rank: int, *, centred: bool = True, advice: str = "") -> Matrix:
+    """Return the r leading directions of a kernel, (n, r), centred before or after; errors may add an advice."""
+    check_varies(kernel, advice)
+    values, vectors = kernel.values[:rank], kernel.vectors[:, :rank]
+    if not centred:
+        n = len(kernel.kernel)
+        values, vectors = scipy.linalg.eigh(kernel.kernel, subset_by_index=[n - rank, n - 1])
+    G = align_signs(vectors) * np.sqrt(np.maximum(values, 0))
+    G = G - G.mean(axis=0)
+    found = int(np.linalg.matrix_rank(G, tol=kernel.rounding**0.5))
+    if found < rank:
+        raise ValueError(
+            f"rank={rank} exceeds the rank {found} of the centred kernel (n_features={kernel.n_features}). "
+            f"Choose rank <= {found}{advice}."
+        )
+    return G
+
+
+def check_varies(kernel: DecomposedKernel, advice: str = "") -> None:
+    """Raise a ValueError if the centred kernel is zero."""
+    if not len(kernel.values):
+        raise ValueError(f"the kernel is constant: all samples coincide. Give samples that differ{advice}.")
+
+
+def align_signs(vectors: Matrix) -> Matrix:
+    """Return vectors, (n, k), each with its largest entry positive."""
+    return vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])])

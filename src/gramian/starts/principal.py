@@ -1,0 +1,50 @@
+"""Principal directions as a start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gramian.execution import Execution, Serial
+from gramian.features import Features
+from gramian.starts.moments import second_moment
+from gramian.starts.situation import Situation
+from gramian.types import Matrix
+
+__all__ = ["LARGEST_MOMENT", "pca_start", "principal_directions"]
+
+# Up to this many features a d x d moment is formed.
+LARGEST_MOMENT = 2000
+# Columns more than the rank, and rounds of products, of the randomised method.
+MORE_COLUMNS, ROUNDS = 20, 3
+
+
+def pca_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+    """Return the leading principal directions, (d, r), of unit length in the user's units."""
+    if situation.features.shape[0] == 0 or not hasattr(situation.features, "take"):
+        raise ValueError("init='pca' needs samples (n, d).")
+    return principal_directions(situation.features, rank, rng, situation.execution) / situation.unit
+
+
+def principal_directions(
+    features: Features, rank: int, rng: np.random.Generator, execution: Execution | None = None
+) -> Matrix:
+    """Return the leading right singular vectors of X, (d, r), about the origin; sparse data is never made dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array
+    >>> from gramian.starts import principal_directions
+    >>> principal_directions(Array(np.diag([1.0, 3.0])), 1, np.random.default_rng(0)).ravel()
+    array([0., 1.])
+    """
+    n, d = features.shape
+    execution = Serial() if execution is None else execution
+    if d <= LARGEST_MOMENT:
+        return np.ascontiguousarray(np.linalg.eigh(second_moment(features, execution))[1][:, ::-1][:, :rank])
+    # A randomised range finder: three rounds of products are enough for a start.
+    Q = rng.standard_normal((d, min(rank + MORE_COLUMNS, n, d))).astype(features.dtype)
+    for _ in range(ROUNDS):
+        Q = np.linalg.qr(features.pull(features.image(Q)))[0]
+    right = np.linalg.svd(features.image(Q), full_matrices=False)[2]
+    return np.ascontiguousarray((Q @ right.T)[:, :rank])

@@ -1,0 +1,101 @@
+"""A spectral start, from measurements and their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse.linalg
+
+from gramian.objective import Block, Problem, Term
+from gramian.starts.situation import Situation
+from gramian.types import Matrix, Vector
+
+__all__ = ["spectral_start"]
+
+# Up to this dimension a d x d matrix is cheaper to form than to ask for products with.
+LARGEST_FORMED = 500
+# So many measurements a feature, and so many in all, are enough for a start.
+MEASUREMENTS_PER_FEATURE, MEASUREMENTS = 20, 5000
+
+
+def spectral_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+    """Return leading eigenvectors of Σ weight (target - mean target) X_i, times the roots of their eigenvalues.
+
+    For normal samples x of unit covariance and y = xᵀWx the expectation of the sum is 2 W. A random subset of the
+    measurements is enough for a start.
+    """
+    problem = situation.problem
+    assert problem is not None
+    m, enough = len(problem.sampled.measurement), max(MEASUREMENTS_PER_FEATURE * problem.n_features, MEASUREMENTS)
+    if m > enough:
+        problem = problem.take(rng.permutation(m)[:enough])
+    operator = TargetMoment(problem, mean_target(problem.sampled))
+    values, vectors = leading_eigenvectors(operator.product, problem, rank, rng)
+    # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.
+    poor = values <= 0.05 * max(float(values[0]), 0.0)
+    share = np.sqrt(np.maximum(values / values[0], 0.05)) if values[0] > 0 else np.ones_like(values)
+    return np.where(poor, share * random_in_span(problem, rank, rng), share * vectors)
+
+
+class TargetMoment(NamedTuple):
+    """The operator V -> (Σ weight (target - mean) X_i) V."""
+
+    problem: Problem
+    mean: float
+
+    def product(self, V: Matrix) -> Matrix:
+        """Return the product with V, (d, k); two passes."""
+        return self.problem.count(2).run(pull_targets, V=V, mean=self.mean)[1]
+
+
+def pull_targets(block: Block, *, V: Matrix, mean: float) -> tuple[None, Matrix]:
+    """Sum (Σ weight (target - mean) X_i) V."""
+    weights = [
+        term.weight * (term.target - term.target.dtype.type(mean)) for term in block.terms if isinstance(term, Term)
+    ]
+    return None, block.pull(block.weigh(weights, block.image(V)))
+
+
+def mean_target(term: Term) -> float:
+    """Return the weighted mean of the targets; 0 where targets are alike."""
+    mean = (term.weight @ term.target) / np.sum(term.weight)
+    return 0.0 if np.abs(term.target - mean).max() <= 1e-6 * np.abs(term.target).max() else float(mean)
+
+
+def random_in_span(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
+    """Return random directions of unit length in the span of the samples, (d, r); any if there are no samples."""
+    total = np.zeros((problem.n_features, rank))
+    for block in problem.blocks:
+        weights = rng.standard_normal((block.features.shape[0], rank)).astype(problem.dtype)
+        total += block.features.pull(weights)
+    length = np.linalg.norm(total, axis=0)
+    return total / length if (length > 0).all() else rng.standard_normal((problem.n_features, rank))
+
+
+def leading_eigenvectors(
+    product: Callable[[Matrix], Matrix], problem: Problem, rank: int, rng: np.random.Generator
+) -> tuple[Vector, Matrix]:
+    """Return the largest eigenvalues, descending, and eigenvectors (d, r), of a symmetric operator."""
+    d, dtype = problem.n_features, problem.dtype
+    if d <= LARGEST_FORMED or rank >= d - 1:
+        matrix = product(np.eye(d, dtype=dtype))
+        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    else:
+        operator = scipy.sparse.linalg.LinearOperator(
+            (d, d),
+            matvec=lambda v: product(v.reshape(-1, 1)).ravel(),
+            matmat=product,
+            dtype=dtype,
+        )
+        start = rng.standard_normal(d).astype(dtype)
+        try:
+            values, vectors = scipy.sparse.linalg.eigsh(operator, k=rank, which="LA", v0=start, tol=1e-2)
+        except scipy.sparse.linalg.ArpackError:
+            # An operator that is zero, or will not converge: any directions will do for a start.
+            values, vectors = np.zeros(rank, dtype), np.linalg.qr(rng.standard_normal((d, rank)))[0]
+    order = np.argsort(values)[::-1][:rank]
+    vectors = vectors[:, order]
+    signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(rank)])
+    return values[order], vectors * signs

@@ -1,0 +1,127 @@
+"""Checks of labels, pairs and triplets. Errors say which argument, what came, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from gramian.checks import as_numbers, checked_sense
+from gramian.measurements.measurement import checked_indices
+from gramian.types import Matrix, Vector
+
+__all__ = [
+    "check_contradictions",
+    "checked_labels",
+    "checked_pairs",
+    "checked_points",
+    "checked_signs",
+    "checked_target",
+    "checked_triplets",
+    "pairs_of_points",
+]
+
+
+def checked_labels(y: Any, n_samples: int) -> Vector:
+    """Return class labels (n,) of at least two classes, one of them with two samples."""
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    _, counts = np.unique(labels, return_counts=True)
+    if len(counts) < 2:
+        raise ValueError(f"y has one class only, in {n_samples} samples. Labels of at least two classes are needed.")
+    if counts.max() < 2:
+        raise ValueError("y has a single sample in every class. At least one class needs two.")
+    return labels
+
+
+def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
+    """Return index pairs (m, 2) of different samples."""
+    index = checked_indices(pairs, "pairs", 2, n_samples)
+    if not len(index):
+        raise ValueError("pairs is empty; at least one pair is needed.")
+    bad = np.flatnonzero(index[:, 0] == index[:, 1])
+    if bad.size:
+        row = tuple(int(i) for i in index[bad[0]])
+        raise ValueError(f"pairs[{bad[0]}] = {row} joins a sample to itself; its distance is always 0.")
+    return index
+
+
+def checked_triplets(triplets: Any, n_samples: int) -> Matrix:
+    """Return index triplets (m, 3), anchor, near, far, of three different samples each."""
+    index = checked_indices(triplets, "triplets", 3, n_samples)
+    if not len(index):
+        raise ValueError("triplets is empty; at least one triplet is needed.")
+    bad = np.flatnonzero((index[:, 0] == index[:, 2]) | (index[:, 1] == index[:, 2]) | (index[:, 0] == index[:, 1]))
+    if bad.size:
+        row = tuple(int(i) for i in index[bad[0]])
+        raise ValueError(f"triplets[{bad[0]}] = {row} names a sample twice. Give three different samples.")
+    return index
+
+
+def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
+    """Raise a ValueError if a pair should be at most so far apart, and at least farther; equalities may be noisy."""
+    ordered = np.sort(pairs, axis=1)
+    order = np.lexsort(ordered.T)
+    new = np.r_[True, (np.diff(ordered[order], axis=0) != 0).any(axis=1)]
+    group = np.empty(len(pairs), int)
+    group[order] = np.cumsum(new) - 1
+    upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)
+    np.minimum.at(upper, group[sense < 0], target[sense < 0])
+    np.maximum.at(lower, group[sense > 0], target[sense > 0])
+    bad = np.flatnonzero((lower > upper * (1 + 1e-6))[group])
+    if bad.size:
+        i, j = (int(x) for x in pairs[bad[0]])
+        raise ValueError(
+            f"pairs[{bad[0]}] = ({i}, {j}) is contradicted by another entry for the same samples: "
+            f"at least {lower[group[bad[0]]]:.4g} and at most {upper[group[bad[0]]]:.4g}."
+        )
+
+
+def checked_points(pairs: Any) -> Matrix:
+    """Return pairs of points as an array (m, 2, d)."""
+    points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="X")
+    if points.ndim != 3 or points.shape[1] != 2:
+        raise ValueError(f"X has shape {points.shape}; expected pairs of points (m, 2, d), or samples with `pairs`.")
+    return points
+
+
+def pairs_of_points(X: Any, pairs: Any) -> tuple[Any, Any]:
+    """Return samples and index pairs (m, 2); pairs given as points (m, 2, d) become samples and their indices."""
+    if pairs is not None:
+        if np.ndim(X) == 3:
+            raise ValueError(
+                "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
+            )
+        return X, pairs
+    points = checked_points(X)
+    m, _, d = points.shape
+    return points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2)
+
+
+def checked_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
+    """Return squared distances (m,), not negative, and senses (m,)."""
+    if target is None:
+        raise ValueError("target is missing. Give target and sense, or y = +1 (near) and -1 (far).")
+    values = (
+        np.broadcast_to(as_numbers("target", target), (m,)) if np.ndim(target) == 0 else as_numbers("target", target)
+    )
+    if values.shape != (m,):
+        raise ValueError(f"target has shape {values.shape}; expected ({m},), one for each pair.")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size:
+        raise ValueError(f"target[{bad[0]}] = {values[bad[0]]}; squared distances must be finite and not negative.")
+    return values, checked_sense(sense, m)
+
+
+def checked_signs(y: Any, m: int, both: bool = True) -> Vector:
+    """Return signs +1 and -1, (m,); both must occur unless one is enough."""
+    signs = np.asarray(y)
+    if signs.shape != (m,):
+        raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
+    if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
+        raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
+    if both and len(np.unique(signs)) < 2:
+        raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
+    return signs
