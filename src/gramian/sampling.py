@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from gramian._kernels.neighbours import nearest_of_two_kinds
+from gramian._kernels.neighbours import update_neighbours
 from gramian.checks import checked_number
 from gramian.types import Matrix, Vector
 
@@ -196,7 +196,7 @@ def neighbours(Z: Matrix, squares: Vector, labels: Vector, anchors: Vector, k: i
     own = Z[anchors]
     for start in range(0, len(Z), TILE[1]):
         products = own @ Z[start : start + TILE[1]].T
-        nearest_of_two_kinds(products, squares, anchors, labels, start, nearest, near, farther, far)
+        update_neighbours(products, squares, anchors, labels, start, nearest, near, farther, far)
     return near, far
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramian._kernels.samples import shifted
+from gramian._kernels.samples import add_scaled
 from gramian.types import Matrix
 
 __all__ = ["Curve", "Geometry", "Point"]
@@ -154,4 +154,4 @@ class Straight(Curve):
     def blend(self, s: float, F: Matrix, T: Matrix | None) -> Matrix:
         """F + s T."""
         assert T is not None
-        return shifted(F, T, s)
+        return add_scaled(F, T, s)
