@@ -40,7 +40,7 @@ TESTS |= {"optdigits": 1797, "pendigits": 3498}
 
 def needs(name):
     return pytest.mark.skipif(
-        not datasets.at_hand(name), reason=f"the file of {name} is neither in GRAMIAN_DATA nor in the cache"
+        not datasets.is_available(name), reason=f"the file of {name} is neither in GRAMIAN_DATA nor in the cache"
     )
 
 
@@ -208,7 +208,7 @@ def test_seeds_draw_the_same_kernel_in_every_version():
 
 def test_sets_of_scikit_learn_need_no_file(no_data):
     dataset = datasets.load("digits")
-    assert datasets.at_hand("digits")
+    assert datasets.is_available("digits")
     np.testing.assert_array_equal(dataset.X, load_digits().data)
 
 
@@ -223,7 +223,7 @@ def test_unknown_names_get_a_suggestion():
     ):
         datasets.load("pendigit")
     with pytest.raises(ValueError, match=r"name='xyzzy' is unknown\. Choose one of"):
-        datasets.at_hand("xyzzy")
+        datasets.is_available("xyzzy")
     with pytest.raises(ValueError, match=r"name='prostate': .* 'arcene' .* 'gordon_lung'"):
         datasets.load("prostate")
 
@@ -237,7 +237,7 @@ def test_invalid_dtypes_are_refused(dtype, message):
 
 
 def test_a_failed_download_says_which_file_to_put_where(no_data):
-    assert not datasets.at_hand("usps")
+    assert not datasets.is_available("usps")
     with pytest.raises(FileNotFoundError) as raised:
         datasets.load("usps")
     message = str(raised.value)
@@ -267,7 +267,7 @@ def test_the_environment_can_forbid_downloads(no_data, monkeypatch):
 def test_a_download_is_stored_in_the_cache(balance_openml, no_data, monkeypatch):
     first = datasets.load("balance_scale")
     assert balance_openml.requests == [{"data_id": 11, "as_frame": False, "parser": "liac-arff", "cache": False}]
-    assert datasets.at_hand("balance_scale")
+    assert datasets.is_available("balance_scale")
     again = datasets.load("balance_scale")
     assert len(balance_openml.requests) == 1
     for dataset in (first, again):

@@ -18,7 +18,17 @@ Two sets of the paper's table are not available. `gyrb` is a synthetic kernel in
 """
 
 from gramian.datasets.dataset import Dataset
-from gramian.datasets.loading import NotAtHand, at_hand, describe, digits_389, gyrb, load, names
+from gramian.datasets.loading import DatasetNotFound, describe, digits_389, gyrb, is_available, load, names
 from gramian.datasets.store import cache_folder
 
-__all__ = ["Dataset", "NotAtHand", "at_hand", "cache_folder", "describe", "digits_389", "gyrb", "load", "names"]
+__all__ = [
+    "Dataset",
+    "DatasetNotFound",
+    "cache_folder",
+    "describe",
+    "digits_389",
+    "gyrb",
+    "is_available",
+    "load",
+    "names",
+]

@@ -17,18 +17,18 @@ from gramian.datasets.download import fetch_arrays
 from gramian.datasets.planted import make_three_groups
 from gramian.datasets.prepare import sample_classes
 
-__all__ = ["NotAtHand", "at_hand", "describe", "digits_389", "gyrb", "load", "names"]
+__all__ = ["DatasetNotFound", "describe", "digits_389", "gyrb", "is_available", "load", "names"]
 
 
-class NotAtHand(FileNotFoundError):
+class DatasetNotFound(FileNotFoundError):
     """Raised if a data set has no local file and cannot be downloaded; the message says which file to put where.
 
     Examples
     --------
-    >>> from gramian.datasets import NotAtHand, load
+    >>> from gramian.datasets import DatasetNotFound, load
     >>> try:
     ...     samples = load("yaleb", download=False).X
-    ... except NotAtHand as error:
+    ... except DatasetNotFound as error:
     ...     print("Put yaleb.npz into" in str(error))
     ... else:
     ...     print(samples.shape == (2414, 1024))
@@ -60,7 +60,7 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
 
     Raises
     ------
-    NotAtHand
+    DatasetNotFound
         A FileNotFoundError, if the set has no local file and cannot be downloaded.
 
     Examples
@@ -97,11 +97,11 @@ def load_file(name: str, entry: Entry, download: bool) -> Dataset:
     if path is not None:
         return store.read(path, entry.size, entry.missing)
     if entry.openml is None:
-        raise NotAtHand(missing_file_message(stem, entry, "it is not on OpenML"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "it is not on OpenML"))
     if not download:
-        raise NotAtHand(missing_file_message(stem, entry, "download=False"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "download=False"))
     if os.environ.get("GRAMIAN_OFFLINE"):
-        raise NotAtHand(missing_file_message(stem, entry, "GRAMIAN_OFFLINE is set"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "GRAMIAN_OFFLINE is set"))
     try:
         with warnings.catch_warnings():
             # scikit-learn warns of each failed attempt; the error below reports the failure once.
@@ -110,7 +110,7 @@ def load_file(name: str, entry: Entry, download: bool) -> Dataset:
         dataset = store.build_dataset(arrays, entry.size, entry.missing)
     except (OSError, ValueError, HTTPException) as error:
         cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be downloaded: {error}"
-        raise NotAtHand(missing_file_message(stem, entry, cause)) from error
+        raise DatasetNotFound(missing_file_message(stem, entry, cause)) from error
     try:
         store.write(store.cache_folder() / f"{stem}.npz", arrays)
     except OSError as error:
@@ -134,13 +134,13 @@ def missing_file_message(stem: str, entry: Entry, cause: str) -> str:
     )
 
 
-def at_hand(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Return True if `load` needs no network for this data set.
 
     Examples
     --------
-    >>> from gramian.datasets import at_hand
-    >>> at_hand("iris")
+    >>> from gramian.datasets import is_available
+    >>> is_available("iris")
     True
     """
     key, entry = find_entry(name)
