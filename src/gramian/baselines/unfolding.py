@@ -205,6 +205,6 @@ def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> tu
 
 
 def scale_to_feasible(edges: Matrix, weights: Vector, n: int) -> Vector:
-    """Return weights (m,) scaled so that the second smallest eigenvalue of their Laplacian is 1."""
+    """Return weights (m,) scaled so that the second smallest eigenvalue of their Laplacian is 1, else infinite ones."""
     least = scipy.linalg.eigvalsh(Pairs(edges, n).weigh(weights, np.eye(n)), subset_by_index=[1, 1])[0]
     return weights / least if least > 0 else np.full(len(edges), np.inf)
