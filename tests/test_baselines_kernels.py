@@ -154,7 +154,7 @@ LOGDET_BAD = {
 KSR_BAD = {
     "no ridge": ({"ridge": 0.0}, None, "ridge=0.0 is not valid. Choose a number above 0"),
     "negative n_neighbors": ({"n_neighbors": -1}, None, "n_neighbors=-1 is not valid"),
-    "everything joined": (
+    "complete graph": (
         {"n_neighbors": 60, "n_pairs": 1},
         lambda X, y: (X, np.arange(60) == 0),
         "no positive eigenvalues",

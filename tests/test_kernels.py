@@ -55,6 +55,11 @@ def test_every_kernel_has_a_reference():
     assert not set(KERNELS) & set(IN_PLACE)
 
 
+@pytest.mark.parametrize("name", [*KERNELS, *IN_PLACE])
+def test_kernels_release_the_gil(name):
+    assert (KERNELS | IN_PLACE)[name].targetoptions["nogil"]
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_equals_reference(name, rng, dtype):
     plain = getattr(reference, name)
