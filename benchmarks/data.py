@@ -12,7 +12,7 @@ from gramian import datasets
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Samples and labels of a small set, prepared as in the paper; None where it is not at hand."""
-    if not datasets.at_hand(name):
+    if not datasets.is_available(name):
         return None
     dataset = datasets.load(name)
     return dataset.X, dataset.y
@@ -23,7 +23,7 @@ def split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] | Non
 
     Dense samples are centred by the mean of the training samples.
     """
-    if not datasets.at_hand(name):
+    if not datasets.is_available(name):
         return None
     A, B, labels, truth = datasets.load(name, dtype=dtype).split()
     if scipy.sparse.issparse(A):

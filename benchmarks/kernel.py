@@ -67,7 +67,7 @@ def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
 def main() -> list[Row] | None:
     """Print the table."""
     heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
-    if not datasets.at_hand("usps"):
+    if not datasets.is_available("usps"):
         print("left out: usps is not at hand")
         return None
     digits = datasets.load("usps")

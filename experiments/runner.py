@@ -24,7 +24,7 @@ import gramian
 from experiments.experiment import Experiment, Records
 from experiments.progress import Progress, plain
 from experiments.source import reached
-from gramian.datasets import NotAtHand
+from gramian.datasets import DatasetNotFound
 
 __all__ = ["Outcome", "Place", "Result", "current", "finish", "key_of"]
 
@@ -121,7 +121,7 @@ def attempted(path: Path, place: Place, force: bool = False) -> str:
     """Runs and stores one experiment; "failed", "lacking" where data are not at hand, or "", having said why."""
     try:
         measured(Experiment.of(path), place, force)
-    except NotAtHand as error:
+    except DatasetNotFound as error:
         print(f"{path.stem}: left out. {error}")
         return "lacking"
     except Exception:

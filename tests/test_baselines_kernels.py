@@ -1,4 +1,4 @@
-"""The paper's competitors in kernel learning: optimality conditions, references, and what they share."""
+"""The paper's competitors in kernel learning: optimality conditions, references, and shared behaviour."""
 
 import pickle
 import sys
@@ -22,7 +22,7 @@ from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.baselines.spectral_regression import constrained_graph
 
 SUPERVISED = [LogDetKL, KernelSpectralRegression]
-# What it asks of a kernel, that any type of number will do, is in test_kernels_given_in_any_type of test_kernel.py.
+# That kernels of every numeric type are accepted is tested by test_kernels_given_in_any_type of test_kernel.py instead.
 CAST_TO_INTEGERS = "a kernel cast to integers, which has eigenvalues down to -7 % of the largest, is refused"
 
 
@@ -42,7 +42,7 @@ def test_estimator_check(estimator, check):
 
 @pytest.fixture
 def data(rng):
-    """Two classes that the first of six features tells apart, weakly."""
+    """Return samples (60, 6) and labels of two overlapping classes, which differ in the first feature only."""
     y = np.repeat([0, 1], 30)
     X = rng.standard_normal((60, 6))
     X[:, 0] += 2 * y
@@ -51,7 +51,7 @@ def data(rng):
 
 @pytest.fixture
 def bounds(rng, data):
-    """Pairs, targets and senses of all three kinds, near the distances of the data."""
+    """Return pairs, targets near the distances of the data, and senses of all three kinds."""
     X, _ = data
     pairs = np.array([[i, (i + s) % 60] for s in (1, 7) for i in range(60)])
     before = np.sum((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2, axis=1)
@@ -63,22 +63,22 @@ def squared_distances(Z, pairs):
     return np.sum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1)
 
 
-def start_of(X, rank):
-    """The kernel PCA of a linear kernel."""
+def kernel_pca(X, rank):
+    """Return the embedding (n, rank) of the kernel PCA of a linear kernel."""
     return KernelPCA(rank).fit_transform(X)
 
 
-def core_of(model, start):
-    """B Bᵀ of K = G₀ B Bᵀ G₀ᵀ."""
+def recover_core(model, start):
+    """Return B Bᵀ of K = G₀ B Bᵀ G₀ᵀ."""
     inverse = np.linalg.pinv(start)
     return inverse @ model.kernel_matrix() @ inverse.T
 
 
-# What all share.
+# Shared behaviour.
 
 
 @pytest.mark.parametrize("kind", SUPERVISED)
-def test_labels_make_clusters_of_digits_clearer(kind):
+def test_labels_improve_the_clustering_of_digits(kind):
     X, y = load_digits(return_X_y=True)
     rows = np.concatenate([np.flatnonzero(y == label)[:60] for label in (3, 8, 9)])
     X, y = X[rows] / 16, y[rows]
@@ -86,11 +86,11 @@ def test_labels_make_clusters_of_digits_clearer(kind):
     def agreement(Z):
         return normalized_mutual_info_score(y, KMeans(3, n_init=10, random_state=0).fit_predict(Z))
 
-    assert agreement(kind(12, random_state=0).fit(X, y).embedding_) > agreement(start_of(X, 12)) + 0.1
+    assert agreement(kind(12, random_state=0).fit(X, y).embedding_) > agreement(kernel_pca(X, 12)) + 0.1
 
 
 @pytest.mark.parametrize("kind", SUPERVISED)
-def test_samples_learned_from_are_mapped_to_their_embedding(kind, data):
+def test_transform_maps_training_samples_to_their_embedding(kind, data):
     X, y = data
     for kernel in ("linear", "rbf"):
         model = kind(3, kernel=kernel, random_state=0).fit(X, y)
@@ -99,7 +99,7 @@ def test_samples_learned_from_are_mapped_to_their_embedding(kind, data):
 
 
 @pytest.mark.parametrize("kind", SUPERVISED)
-def test_a_kernel_given_is_the_kernel_computed(kind, data):
+def test_a_precomputed_kernel_gives_the_same_result(kind, data):
     X, y = data
     computed = kind(3, kernel="rbf", gamma=0.2, random_state=0).fit(X, y)
     given = kind(3, kernel="precomputed", random_state=0).fit(rbf_kernel(X, gamma=0.2), y)
@@ -109,7 +109,7 @@ def test_a_kernel_given_is_the_kernel_computed(kind, data):
 
 
 @pytest.mark.parametrize("kind", SUPERVISED)
-def test_sparse_float32_and_the_same_again(kind, data):
+def test_sparse_float32_repeated_and_pickled_fits_agree(kind, data):
     X, y = data
     X = np.where(np.abs(X) > 0.5, X, 0)
     dense, again = (kind(3, random_state=0).fit(X, y) for _ in range(2))
@@ -126,9 +126,9 @@ def test_distances_of_a_given_kernel(rng):
     X = 1e4 + np.vstack([rng.standard_normal((20, 3)), 1e-5 * rng.standard_normal((20, 3))])
     pairs = rng.integers(40, size=(200, 2))
     given = LogDetKL()._given(X)
-    # Near samples, whose distance is lost in the kernel's own rounding, and others.
+    # The distances of near samples are smaller than the rounding errors of the kernel's entries.
     np.testing.assert_allclose(given.distances(pairs), squared_distances(X, pairs), rtol=1e-5, atol=1e-18)
-    # Entries that negative eigenvalues are part of are not used.
+    # Entries of a kernel with negative eigenvalues are not used.
     spoiled = given._replace(kernel=2 * given.kernel, least=-0.01)
     np.testing.assert_allclose(spoiled.distances(pairs), given.distances(pairs), rtol=1e-5, atol=1e-18)
 
@@ -154,7 +154,7 @@ LOGDET_BAD = {
 KSR_BAD = {
     "no ridge": ({"ridge": 0.0}, None, "ridge=0.0 is not valid. Choose a number above 0"),
     "negative n_neighbors": ({"n_neighbors": -1}, None, "n_neighbors=-1 is not valid"),
-    "everything joined": (
+    "complete graph": (
         {"n_neighbors": 60, "n_pairs": 1},
         lambda X, y: (X, np.arange(60) == 0),
         "no positive eigenvalues",
@@ -168,13 +168,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "name", "case"), CASES, ids=[f"{k.__name__}-{n}" for k, n, _ in CASES])
-def test_bad_input_is_refused_and_nothing_is_lost(kind, name, case, data):
-    settings, spoil, message = case
+def test_invalid_input_is_refused_and_leaves_the_model_unchanged(kind, name, case, data):
+    settings, change, message = case
     X, y = data
     model = kind(3, random_state=0).fit(X, y)
     before = dict(vars(model.set_params(**settings)))
     with pytest.raises(ValueError, match=message):
-        model.fit(*(spoil(X, y) if spoil else (X, y)))
+        model.fit(*(change(X, y) if change else (X, y)))
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[key] is value for key, value in before.items())
 
@@ -190,7 +190,7 @@ def test_use_before_fit(kind):
 
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.0])
 @pytest.mark.parametrize("r", [1, 2, 5, 8])
-def test_the_compiled_sweep_is_that_of_the_reference(rng, share, r):
+def test_the_compiled_sweep_equals_the_reference(rng, share, r):
     G, m = rng.standard_normal((20, r)), 60
     first = rng.integers(20, size=m)
     second = (first + rng.integers(1, 20, size=m)) % 20
@@ -208,7 +208,7 @@ def test_the_compiled_sweep_is_that_of_the_reference(rng, share, r):
     np.testing.assert_allclose(cores[0], cores[1], rtol=1e-8, atol=1e-8 * np.abs(cores).max())
 
 
-def test_a_step_of_the_reference_is_a_cholesky_factor(rng):
+def test_the_reference_step_is_a_cholesky_factor(rng):
     w = rng.standard_normal(6)
     for beta in (3.0, -0.9 / (w @ w)):
         L = reference_logdet.cholesky_step(beta, w)
@@ -221,12 +221,12 @@ def test_optimality(data, bounds, slack, shuffle):
     (X, _), (pairs, target, sense) = data, bounds
     settings = {"slack": slack, "shuffle": shuffle, "tol": 1e-12, "max_iter": 20000, "random_state": 0}
     model = LogDetKL(4, **settings).fit_pairs(X, pairs, target, sense)
-    start, dual = start_of(X, 4), model.dual_
+    start, dual = kernel_pca(X, 4), model.dual_
     # The gradient vanishes ...
     V = start[pairs[:, 0]] - start[pairs[:, 1]]
-    core = core_of(model, start)
+    core = recover_core(model, start)
     np.testing.assert_allclose(core @ (np.eye(4) + (V.T * dual) @ V), np.eye(4), atol=1e-9)
-    # ... prices have the signs of their bounds, bounds that do not hold have none, and others are met.
+    # ... dual variables have the signs of their bounds and are 0 for inactive bounds; active bounds hold with equality.
     assert (dual[sense < 0] >= 0).all()
     assert (dual[sense > 0] <= 0).all()
     slackened = 1 / (1 / target - dual / slack)
@@ -249,7 +249,7 @@ def test_the_order_of_pairs_does_not_matter(data, bounds):
         np.testing.assert_allclose(other.kernel_matrix(), found[0].kernel_matrix(), atol=1e-6)
 
 
-def test_pairs_that_are_many_are_best_shuffled(data):
+def test_shuffling_many_pairs_takes_fewer_sweeps(data):
     X, y = data
     shuffled = LogDetKL(4, n_pairs=5000, random_state=0).fit(X, y)
     assert shuffled.converged_
@@ -258,9 +258,9 @@ def test_pairs_that_are_many_are_best_shuffled(data):
 
 
 def test_equals_projections_of_the_whole_kernel(data, bounds):
-    """The recursion of ITML on K itself, in the published order."""
+    """Compare with the recursion of ITML on the whole K, in the published order."""
     (X, _), (pairs, target, sense) = data, bounds
-    start = start_of(X, 4)
+    start = kernel_pca(X, 4)
     K, gamma, xi, lam = start @ start.T, 2.0, target.copy(), np.zeros(len(pairs))
     for _ in range(3):
         for e, (i, j) in enumerate(pairs):
@@ -280,36 +280,38 @@ def test_equals_projections_of_the_whole_kernel(data, bounds):
 
 def test_one_equality_has_a_closed_form(data):
     X, _ = data
-    start = start_of(X, 3)
+    start = kernel_pca(X, 3)
     v = start[0] - start[9]
     p = v @ v
     for slack in (0.5, np.inf):
         model = LogDetKL(3, slack=slack, tol=1e-14).fit_pairs(X, [[0, 9]], 2.5)
-        # μ = 1/x - 1/p and 1/x = 1/b - μ/γ, x the distance in the end.
+        # μ = 1/x - 1/p and 1/x = 1/b - μ/γ, where x is the final squared distance.
         dual = (1 / 2.5 - 1 / p) / (1 + 1 / slack)
         assert model.dual_[0] == pytest.approx(dual)
-        np.testing.assert_allclose(core_of(model, start), np.eye(3) - dual / (1 + dual * p) * np.outer(v, v), atol=1e-9)
+        np.testing.assert_allclose(
+            recover_core(model, start), np.eye(3) - dual / (1 + dual * p) * np.outer(v, v), atol=1e-9
+        )
 
 
-def test_equalities_that_can_hold_do_without_slack(rng, data):
+def test_feasible_equalities_hold_without_slack(rng, data):
     X, _ = data
-    start = start_of(X, 4)
+    start = kernel_pca(X, 4)
     wanted = start @ rng.standard_normal((4, 4))
     pairs = np.array([[i, j] for i in range(12) for j in range(i)])
     target = squared_distances(wanted, pairs)
     model = LogDetKL(4, slack=np.inf, tol=1e-12, max_iter=20000, random_state=0).fit_pairs(X, pairs, target)
     np.testing.assert_allclose(squared_distances(model.embedding_, pairs), target, rtol=1e-6)
-    # The core has 10 entries, the pairs are 66: it is found.
-    np.testing.assert_allclose(model.kernel_matrix(), wanted @ wanted.T - centring(wanted), atol=1e-5)
+    # 66 pairs determine the 10 entries of the core.
+    np.testing.assert_allclose(model.kernel_matrix(), wanted @ wanted.T - centring_change(wanted), atol=1e-5)
 
 
-def centring(G):
-    """What centring takes off G Gᵀ."""
+def centring_change(G):
+    """Return the difference of G Gᵀ and the centred G Gᵀ, (n, n)."""
     C = np.eye(len(G)) - 1 / len(G)
     return G @ G.T - C @ G @ G.T @ C
 
 
-def test_the_range_space_stays(data):
+def test_the_range_space_does_not_change(data):
     X, y = data
     for center in (True, False):
         model = LogDetKL(3, kernel="rbf", center=center, random_state=0).fit(X, y)
@@ -319,17 +321,17 @@ def test_the_range_space_stays(data):
         assert np.abs(model.embedding_ - start).max() > 0.01
 
 
-def test_bounds_that_hold_move_nothing(data):
+def test_bounds_that_already_hold_change_nothing(data):
     X, _ = data
     pairs = [[0, 1], [2, 3], [4, 5]]
     model = LogDetKL(6).fit_pairs(X, pairs, [1e3, 1e-3, 0.0], ["at most", "at least", "at least"])
     assert model.converged_
     assert model.n_iter_ == 1
     assert not model.dual_.any()
-    np.testing.assert_allclose(np.abs(model.embedding_), np.abs(start_of(X, 6)), atol=1e-10)
+    np.testing.assert_allclose(np.abs(model.embedding_), np.abs(kernel_pca(X, 6)), atol=1e-10)
 
 
-def test_samples_that_coincide_stay_together(data):
+def test_coincident_samples_have_equal_embeddings(data):
     X, y = data
     X = np.vstack([X[:5], X])
     y = np.r_[1 - y[:5], y]
@@ -349,7 +351,7 @@ def test_units_do_not_matter(data):
         np.testing.assert_allclose(scaled.embedding_ / unit, plain.embedding_, atol=1e-9)
 
 
-def test_full_rank_is_that_of_the_centred_kernel(data):
+def test_rank_none_is_the_rank_of_the_centred_kernel(data):
     X, y = data
     assert LogDetKL(None, random_state=0).fit(X, y).embedding_.shape == (60, 6)
 
@@ -364,13 +366,13 @@ def test_full_rank_is_that_of_the_centred_kernel(data):
         ([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1], r"pairs\[0\] = \(0, 1\) is contradicted"),
     ],
 )
-def test_bad_pairs_are_refused(data, pairs, target, sense, message):
+def test_invalid_pairs_are_refused(data, pairs, target, sense, message):
     with pytest.raises(ValueError, match=message):
         LogDetKL().fit_pairs(data[0], pairs, target, sense)
 
 
-def test_bounds_that_cannot_hold_are_told(rng):
-    # On a line the distance of the outer two is settled by the others.
+def test_infeasible_bounds_give_a_warning(rng):
+    # In one dimension K has one degree of freedom, and two bounds contradict each other.
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
     model = LogDetKL(1, slack=np.inf, max_iter=50)
     with pytest.warns(ConvergenceWarning, match=r"not converged after max_iter=50 .* lower slack"):
@@ -381,7 +383,7 @@ def test_bounds_that_cannot_hold_are_told(rng):
 @pytest.mark.parametrize(
     "model", [LogDetKL(2), LogDetKL(None), LogDetKL(1, center=False), KernelSpectralRegression(2)], ids=repr
 )
-def test_samples_that_all_coincide_are_told(model, kernel):
+def test_coincidence_of_all_samples_is_refused(model, kernel):
     model = clone(model).set_params(kernel=kernel)
     with pytest.raises(ValueError, match=r"the kernel is constant: all samples coincide.*Give samples that differ"):
         model.fit(np.full((20, 20), 0.1), np.arange(20) % 2)
@@ -391,7 +393,7 @@ def test_samples_that_all_coincide_are_told(model, kernel):
 # Kernel spectral regression.
 
 
-def test_blocks_of_the_graph_are_told_apart(rng):
+def test_components_of_the_graph_are_separated(rng):
     X, block = rng.standard_normal((30, 4)), np.repeat([0, 1, 2], 10)
     i, j = np.triu_indices(30, 1)
     pairs, same = np.column_stack([i, j]), block[i] == block[j]
@@ -401,7 +403,7 @@ def test_blocks_of_the_graph_are_told_apart(rng):
     centres = np.array([model.embedding_[block == b].mean(axis=0) for b in range(3)])
     spread = np.abs(model.embedding_ - centres[block]).max()
     assert spread < 1e-6 * np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(3, 1)].min()
-    # Two blocks more would need two more positive eigenvalues: there are none.
+    # Rank 4 would need two more positive eigenvalues, which do not exist.
     more = KernelSpectralRegression(4, **settings).fit_pairs(X, pairs[same], y=np.ones(same.sum()))
     assert more.embedding_.shape == (30, 2)
 
@@ -422,7 +424,7 @@ def test_coefficients_solve_the_regressions(data):
     np.testing.assert_allclose(np.abs(model.embedding_), np.abs(C @ K @ C @ expected), atol=1e-9)
 
 
-def test_pairs_change_the_graph_of_nearest_samples(rng):
+def test_pairs_add_and_remove_edges(rng):
     K = np.diag(np.arange(8.0))
     X = np.arange(8.0)[:, None]
     plain = constrained_graph(X @ X.T, 1, np.zeros((0, 2), int), np.zeros(0, bool))
@@ -433,14 +435,14 @@ def test_pairs_change_the_graph_of_nearest_samples(rng):
     np.testing.assert_array_equal(np.diag(constrained_graph(K, 7, np.array([[0, 1]]), np.array([True]))), 0)
 
 
-def test_samples_that_nothing_is_joined_to_do_no_harm(data):
+def test_samples_without_edges_are_allowed(data):
     X, _ = data
     pairs = np.array([[i, j] for block in (range(10), range(30, 40)) for i in block for j in block if i < j])
     model = KernelSpectralRegression(1, kernel="rbf", n_neighbors=0).fit_pairs(X, pairs, y=np.ones(len(pairs)))
     Z = model.embedding_[:, 0]
     assert np.isfinite(Z).all()
     assert Z[:10].min() > Z[30:40].max() or Z[:10].max() < Z[30:40].min()
-    with pytest.raises(ValueError, match="no samples are joined"):
+    with pytest.raises(ValueError, match="the graph has no edges"):
         KernelSpectralRegression(1, n_neighbors=0).fit_pairs(X, [[0, 1]], y=[-1])
 
 
@@ -454,14 +456,14 @@ def test_signs_of_pairs_are_checked(data):
 # Neighbours.
 
 
-def test_neighbours_are_those_of_the_kernel(data):
+def test_neighbours_use_the_distances_of_the_kernel(data):
     X, _ = data
     distances = kernel_distances(X @ X.T)
     np.testing.assert_allclose(distances, np.sum((X[:, None] - X) ** 2, axis=2), atol=1e-12)
     edges = {tuple(edge) for edge in neighbour_edges(distances, 3)}
     expected = {tuple(sorted((i, int(j)))) for i in range(60) for j in np.argsort(distances[i])[1:4]}
     assert edges == expected
-    # Samples that coincide are neighbours, and none is its own.
+    # Coincident samples are neighbours, but no sample is its own neighbour.
     np.testing.assert_array_equal(neighbour_edges(np.zeros((3, 3)), 9), [[0, 1], [0, 2], [1, 2]])
 
 
@@ -490,7 +492,7 @@ SLOW = {
 }
 
 
-# Most checks have two clusters of 15 samples, which 16 neighbours join.
+# Most checks use two clusters of 15 samples; with 16 neighbours the graph is connected.
 @parametrize_with_checks([MaximumVarianceUnfolding(n_neighbors=16)])
 def test_unfolding_estimator_check(estimator, check, cvxpy):
     if check.func.__name__ in SLOW:
@@ -498,7 +500,7 @@ def test_unfolding_estimator_check(estimator, check, cvxpy):
     check(estimator)
 
 
-def test_what_the_slow_checks_ask(cvxpy, rng):
+def test_properties_of_the_skipped_checks(cvxpy, rng):
     X = rng.standard_normal((12, 3))
     model = MaximumVarianceUnfolding(n_neighbors=3)
     first, again = model.fit(X).embedding_, model.fit(X.astype(object)).embedding_
@@ -509,8 +511,8 @@ def test_what_the_slow_checks_ask(cvxpy, rng):
 
 
 @pytest.mark.parametrize("bent", [False, True])
-def test_a_chain_is_drawn_straight(cvxpy, bent):
-    # Steps grow, so that each sample's nearest is the one before.
+def test_a_chain_becomes_a_straight_line(cvxpy, bent):
+    # Steps grow, so that the nearest neighbour of each sample is the one before it.
     steps = 1.1 ** np.arange(11)
     turn = 0.25 * np.arange(11) * bent
     X = np.vstack([[0, 0], np.cumsum(steps[:, None] * np.column_stack([np.cos(turn), np.sin(turn)]), axis=0)])
@@ -529,14 +531,14 @@ def test_equal_steps_with_two_neighbours(cvxpy):
     np.testing.assert_allclose(np.abs(model.embedding_), np.abs(X - 4), atol=1e-4)
 
 
-def test_no_variance_is_larger(cvxpy, rng):
+def test_the_dual_weights_bound_the_variance(cvxpy, rng):
     X = rng.standard_normal((20, 3))
     model = MaximumVarianceUnfolding(rank=20, n_neighbors=4).fit(X)
     K, edges, w = model.kernel_matrix(), model.edges_, model.weights_
     reached, wanted = squared_distances(model.embedding_, edges), squared_distances(X, edges)
     np.testing.assert_allclose(reached, wanted, rtol=1e-4)
     np.testing.assert_allclose(K.sum(axis=0), 0, atol=1e-6)
-    # Weights whose Laplacian is at least the identity, but for the vector 1, bound every tr K of these distances.
+    # If the Laplacian of the weights has no eigenvalue below 1, except that of the vector 1, then Σ w d bounds tr K.
     E = np.eye(20)[edges[:, 0]] - np.eye(20)[edges[:, 1]]
     assert np.linalg.eigvalsh((E.T * w) @ E)[1] > 1 - 1e-9
     bound = w @ wanted
@@ -545,15 +547,17 @@ def test_no_variance_is_larger(cvxpy, rng):
     assert model.gap_ == pytest.approx(1 - np.trace(K) / bound, abs=1e-9)
 
 
-def test_units_of_unfolding(cvxpy, rng):
+def test_unfolding_scales_with_the_samples(cvxpy, rng):
     X = rng.standard_normal((12, 3))
     plain, scaled = (MaximumVarianceUnfolding(rank=2).fit(unit * X) for unit in (1.0, 1e4))
     np.testing.assert_allclose(scaled.embedding_ / 1e4, plain.embedding_, atol=1e-4)
 
 
-def test_a_graph_in_parts_is_refused(cvxpy):
+def test_a_disconnected_graph_is_refused(cvxpy):
     X = np.r_[np.arange(4.0), 100 + np.arange(4.0)][:, None]
-    with pytest.raises(ValueError, match=r"n_neighbors=2 is in 2 parts, which could move apart .* Raise n_neighbors"):
+    with pytest.raises(
+        ValueError, match=r"n_neighbors=2 has 2 components, so that the variance is unbounded.* Raise n_neighbors"
+    ):
         MaximumVarianceUnfolding(n_neighbors=2).fit(X)
 
 

@@ -12,7 +12,7 @@ from helpers import gram, tangent_at
 D, R = 5, 2
 
 
-def full(divergence):
+def from_factors(divergence):
     return lambda G, H: divergence(G @ G.T, H @ H.T)
 
 
@@ -21,9 +21,9 @@ CASES = {
     "polar": (Polar(0.3), lambda G, H: closeness.polar(G, H, 0.3), R),
     "polar, full rank": (Polar(0.5), closeness.polar, D),
     "polar, subspace fixed": (Polar(0.0), lambda G, H: closeness.polar(G, H, 0.0), R),
-    "logdet": (AffineInvariant("first-order"), full(closeness.logdet), D),
-    "half the squared affine-invariant distance": (AffineInvariant(), full(closeness.logdet), D),
-    "von Neumann": (LogEuclidean(mirror=True), full(closeness.von_neumann), D),
+    "logdet": (AffineInvariant("first-order"), from_factors(closeness.logdet), D),
+    "half the squared affine-invariant distance": (AffineInvariant(), from_factors(closeness.logdet), D),
+    "von Neumann": (LogEuclidean(mirror=True), from_factors(closeness.von_neumann), D),
 }
 
 
@@ -37,8 +37,8 @@ def test_updates_solve_their_closeness_problem(case, rng):
     def loss(point):
         return 0.5 * (x @ gram(point) @ x - target) ** 2
 
-    def remaining(s):
-        """The slope of D + s · loss that remains at the updated point, in random directions."""
+    def remaining_slope(s):
+        """Return the norm of the slopes of D + s · loss at the updated point, in random directions."""
         slope = (x @ gram(start) @ x - target) * np.outer(x, x)
         arrived = start.curve(-start.gradient(slope @ start.frame)).point(s)
         h, slopes = 1e-4, []
@@ -52,7 +52,7 @@ def test_updates_solve_their_closeness_problem(case, rng):
 
     unit = 1 / max(np.linalg.norm(start.gradient(np.outer(x, x) @ start.frame)), 1.0) ** 2
     steps = unit * np.array([1e-1, 1e-2])
-    errors = [remaining(s) for s in steps]
+    errors = [remaining_slope(s) for s in steps]
     assert np.diff(np.log(errors))[0] / np.diff(np.log(steps))[0] > 1.8
 
 
@@ -64,15 +64,14 @@ def test_measures_vanish_at_equality_and_are_positive_elsewhere(rng):
         assert distance(G, rng.standard_normal((D, r))) > 1e-3
 
 
-def test_the_divergences_agree_in_the_small(rng):
-    """The LogDet divergence is half the squared affine-invariant distance, up to third order."""
+def test_logdet_is_half_the_squared_affine_invariant_distance_to_second_order(rng):
     W = gram(Flat().point(rng.standard_normal((D, D))))
     change = 1e-3 * gram(Flat().point(rng.standard_normal((D, D))))
     squares = np.log(scipy.linalg.eigh(W + change, W, eigvals_only=True)) ** 2
     assert closeness.logdet(W + change, W) == pytest.approx(0.5 * squares.sum(), rel=0.2)
 
 
-def test_polar_is_infinite_where_a_part_may_not_move(rng):
+def test_polar_is_infinite_where_the_range_or_the_core_is_fixed_but_differs(rng):
     G = rng.standard_normal((D, R))
     assert closeness.polar(G, rng.standard_normal((D, R)), 0.0) == np.inf
     assert closeness.polar(G, 2 * G, 1.0) == np.inf

@@ -1,4 +1,4 @@
-"""Data sets: where they are looked for, what comes back, and what is said when they are missing."""
+"""Data sets: where they are searched for, what is returned, and the errors for missing ones."""
 
 import io
 from dataclasses import replace
@@ -40,12 +40,12 @@ TESTS |= {"optdigits": 1797, "pendigits": 3498}
 
 def needs(name):
     return pytest.mark.skipif(
-        not datasets.at_hand(name), reason=f"the file of {name} is neither in GRAMIAN_DATA nor in the cache"
+        not datasets.is_available(name), reason=f"the file of {name} is neither in GRAMIAN_DATA nor in the cache"
     )
 
 
 @pytest.fixture
-def nowhere(tmp_path, monkeypatch):
+def no_data(tmp_path, monkeypatch):
     """No data folder, an empty cache, and no network."""
     monkeypatch.delenv("GRAMIAN_DATA", raising=False)
     monkeypatch.delenv("GRAMIAN_OFFLINE")
@@ -59,18 +59,18 @@ def nowhere(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def balance(nowhere, monkeypatch):
-    """OpenML with the balance scale on it, made here; what was asked of it is in `asked`."""
-    asked = []
+def balance_openml(no_data, monkeypatch):
+    """Replace OpenML by a function that serves the balance scale data; `requests` records its calls."""
+    requests = []
     sides = np.array(np.meshgrid(*[np.arange(1, 6)] * 4, indexing="ij"), dtype=float).reshape(4, -1).T
     tilt = np.sign(sides[:, 2] * sides[:, 3] - sides[:, 0] * sides[:, 1]).astype(int)
 
     def fetch(**request):
-        asked.append(request)
+        requests.append(request)
         return Bunch(data=sides, target=np.array(["L", "B", "R"])[tilt + 1], feature_names=["a", "b", "c", "d"])
 
     monkeypatch.setattr(download, "fetch_openml", fetch)
-    return Bunch(asked=asked, X=sides, y=tilt + 1)
+    return Bunch(requests=requests, X=sides, y=tilt + 1)
 
 
 def write_npz(path, **arrays):
@@ -98,7 +98,7 @@ def test_sizes_labels_and_splits(name):
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=needs(name)) for name in TESTS])
-def test_files_have_the_test_sets_that_downloads_are_checked_for(name):
+def test_files_have_the_test_counts_of_the_catalogue(name):
     counts = catalogue.CATALOGUE[name].test_counts
     dataset = datasets.load(name, dtype=np.float32)
     assert dataset.test[-TESTS[name] :].all()
@@ -115,7 +115,7 @@ def test_split_keeps_every_sample():
     assert (len(X_train), len(y_test)) == (7494, 3498)
 
 
-def test_no_split_is_said():
+def test_split_without_a_standard_split_raises():
     with pytest.raises(ValueError, match=r"'iris' has no standard split\. Draw one"):
         datasets.load("iris").split()
 
@@ -146,13 +146,13 @@ def test_soybean_keeps_complete_rows_once():
         pytest.param("gordon_lung", lambda X: 50 * np.sinh(X), marks=needs("gordon_lung")),
     ],
 )
-def test_intensities_are_compressed_and_raw_ones_are_not(name, back):
+def test_intensities_are_transformed_unless_raw(name, back):
     raw = datasets.load(name, raw=True).X
     np.testing.assert_allclose(back(datasets.load(name).X), raw, rtol=1e-9, atol=1e-9)
 
 
 @needs("pendigits")
-def test_digits_389_are_drawn_by_their_seed():
+def test_digits_389_depend_on_the_seed_only():
     default, again, other = datasets.load("digits_389"), datasets.digits_389(), datasets.digits_389(random_state=1)
     np.testing.assert_array_equal(default.X, again.X)
     assert (default.X != other.X).any()
@@ -165,8 +165,8 @@ def test_digits_389_are_drawn_by_their_seed():
         datasets.digits_389(1056)
 
 
-def neighbours_right(K, y):
-    """How many samples their 5 nearest others name rightly, by the distances of a kernel."""
+def count_correct_neighbours(K, y):
+    """Return the number of samples that their 5 nearest neighbours classify correctly, by the distances of a kernel."""
     squared = np.diag(K)[:, None] + np.diag(K) - 2 * K
     np.fill_diagonal(squared, np.inf)
     votes = y[np.argsort(squared, axis=1)[:, :5]]
@@ -174,16 +174,16 @@ def neighbours_right(K, y):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_planted_kernel_has_groups_that_overlap(seed):
+def test_the_synthetic_kernel_has_overlapping_groups(seed):
     kernel = datasets.gyrb(seed)
     assert np.bincount(kernel.y).tolist() == [10, 31, 11]
     np.testing.assert_array_equal(kernel.X, kernel.X.T)
     np.testing.assert_allclose(np.diag(kernel.X), 1)
     assert np.linalg.eigvalsh(kernel.X)[0] > 0
-    assert 42 <= neighbours_right(kernel.X, kernel.y) < 52
+    assert 42 <= count_correct_neighbours(kernel.X, kernel.y) < 52
 
 
-def test_the_planted_kernel_is_fixed_by_its_seed():
+def test_the_synthetic_kernel_depends_on_the_seed_only():
     np.testing.assert_array_equal(datasets.gyrb(3).X, datasets.gyrb(3).X)
     np.testing.assert_array_equal(datasets.load("gyrb").X, datasets.gyrb(0).X)
     assert (datasets.gyrb(0).X != datasets.gyrb(1).X).any()
@@ -191,118 +191,122 @@ def test_the_planted_kernel_is_fixed_by_its_seed():
 
 
 @pytest.mark.parametrize("draw", [datasets.gyrb, pytest.param(datasets.digits_389, marks=needs("pendigits"))])
-def test_generators_draw_too(draw):
+def test_a_generator_can_be_the_random_state(draw):
     first, again = (draw(random_state=np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(first.X, again.X)
     rng = np.random.default_rng(5)
     draw(random_state=rng)
-    # It goes on from where it stands.
+    # A second draw continues the generator's sequence.
     assert (draw(random_state=rng).X != first.X).any()
 
 
-def test_seeds_draw_what_they_always_drew():
+def test_seeds_draw_the_same_kernel_in_every_version():
     np.testing.assert_allclose(
         datasets.gyrb(0).X[0, 1:4], [0.46793145764463645, 0.7382341739668485, 0.3524596329829365], rtol=1e-12
     )
 
 
-def test_what_scikit_learn_has_needs_nothing_else(nowhere):
+def test_sets_of_scikit_learn_need_no_file(no_data):
     dataset = datasets.load("digits")
-    assert datasets.at_hand("digits")
+    assert datasets.is_available("digits")
     np.testing.assert_array_equal(dataset.X, load_digits().data)
 
 
 @pytest.mark.parametrize("name", ["Breast Cancer", "breast-cancer", " breast_cancer "])
-def test_names_may_be_spelt_freely(name):
+def test_spaces_hyphens_and_capitals_in_names_do_not_matter(name):
     assert datasets.load(name).name == "breast_cancer"
 
 
-def test_unknown_names_are_helped():
-    with pytest.raises(ValueError, match=r"name='pendigit' is unknown\. Did you mean 'pendigits'\? Known are arcene"):
+def test_unknown_names_get_a_suggestion():
+    with pytest.raises(
+        ValueError, match=r"name='pendigit' is unknown\. Did you mean 'pendigits'\? Choose one of arcene"
+    ):
         datasets.load("pendigit")
-    with pytest.raises(ValueError, match=r"name='xyzzy' is unknown\. Known are"):
-        datasets.at_hand("xyzzy")
+    with pytest.raises(ValueError, match=r"name='xyzzy' is unknown\. Choose one of"):
+        datasets.is_available("xyzzy")
     with pytest.raises(ValueError, match=r"name='prostate': .* 'arcene' .* 'gordon_lung'"):
         datasets.load("prostate")
 
 
 @pytest.mark.parametrize(
-    ("dtype", "said"), [(int, "<class 'int'>"), ("abc", "'abc'"), (5, "5"), ({"a": 1}, "{'a': 1}")]
+    ("dtype", "message"), [(int, "<class 'int'>"), ("abc", "'abc'"), (5, "5"), ({"a": 1}, "{'a': 1}")]
 )
-def test_types_of_x_are_checked(dtype, said):
-    with pytest.raises(ValueError, match=rf"dtype={said} is not valid\. Choose np\.float64 or np\.float32"):
+def test_invalid_dtypes_are_refused(dtype, message):
+    with pytest.raises(ValueError, match=rf"dtype={message} is not valid\. Choose np\.float64 or np\.float32"):
         datasets.load("iris", dtype=dtype)
 
 
-def test_offline_says_which_file_to_put_where(nowhere):
-    assert not datasets.at_hand("usps")
+def test_a_failed_download_says_which_file_to_put_where(no_data):
+    assert not datasets.is_available("usps")
     with pytest.raises(FileNotFoundError) as raised:
         datasets.load("usps")
     message = str(raised.value)
-    assert "OpenML's USPS (id 41082) could not be had: <urlopen error no route to host>" in message
-    assert "Put usps.npz into the folder that GRAMIAN_DATA names (which is not set)" in message
-    assert str(nowhere) in message
+    assert "OpenML's USPS (id 41082) could not be downloaded: <urlopen error no route to host>" in message
+    assert "Put usps.npz into the folder named by GRAMIAN_DATA (which is not set)" in message
+    assert str(no_data) in message
     assert "data (9298 x 256" in message
     assert "target (integers 0 .. 9)" in message
 
 
-def test_sets_that_openml_lacks_and_downloads_that_are_not_wanted(nowhere, tmp_path, monkeypatch):
+def test_sets_that_are_not_on_openml_and_download_false(no_data, tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMIAN_DATA", str(tmp_path / "elsewhere"))
-    with pytest.raises(FileNotFoundError, match=r"colon is not at hand, and it is not on OpenML.*elsewhere"):
+    with pytest.raises(FileNotFoundError, match=r"colon has no local file, and it is not on OpenML.*elsewhere"):
         datasets.load("colon")
-    with pytest.raises(FileNotFoundError, match=r"pendigits is not at hand, and download=False\. Put pendigits\.npz"):
+    with pytest.raises(
+        FileNotFoundError, match=r"pendigits has no local file, and download=False\. Put pendigits\.npz"
+    ):
         datasets.load("digits_389", download=False)
 
 
-def test_the_environment_can_forbid_downloads(nowhere, monkeypatch):
+def test_the_environment_can_forbid_downloads(no_data, monkeypatch):
     monkeypatch.setenv("GRAMIAN_OFFLINE", "1")
-    with pytest.raises(FileNotFoundError, match=r"usps is not at hand, and GRAMIAN_OFFLINE is set\. Put usps\.npz"):
+    with pytest.raises(FileNotFoundError, match=r"usps has no local file, and GRAMIAN_OFFLINE is set\. Put usps\.npz"):
         datasets.load("usps")
 
 
-def test_a_download_is_kept(balance, nowhere, monkeypatch):
+def test_a_download_is_stored_in_the_cache(balance_openml, no_data, monkeypatch):
     first = datasets.load("balance_scale")
-    assert balance.asked == [{"data_id": 11, "as_frame": False, "parser": "liac-arff", "cache": False}]
-    assert datasets.at_hand("balance_scale")
+    assert balance_openml.requests == [{"data_id": 11, "as_frame": False, "parser": "liac-arff", "cache": False}]
+    assert datasets.is_available("balance_scale")
     again = datasets.load("balance_scale")
-    assert len(balance.asked) == 1
+    assert len(balance_openml.requests) == 1
     for dataset in (first, again):
-        np.testing.assert_array_equal(dataset.X, balance.X)
-        np.testing.assert_array_equal(dataset.y, balance.y)
+        np.testing.assert_array_equal(dataset.X, balance_openml.X)
+        np.testing.assert_array_equal(dataset.y, balance_openml.y)
         assert dataset.target_names == ("L", "B", "R")
         assert dataset.feature_names == ("a", "b", "c", "d")
-    assert [path.name for path in nowhere.iterdir()] == ["balance_scale.npz"]
-    with np.load(nowhere / "balance_scale.npz", allow_pickle=False) as file:
+    assert [path.name for path in no_data.iterdir()] == ["balance_scale.npz"]
+    with np.load(no_data / "balance_scale.npz", allow_pickle=False) as file:
         assert file["data"].dtype == np.uint8
 
 
-def test_the_data_folder_comes_before_the_cache(balance, tmp_path, monkeypatch):
-    write_npz(tmp_path / "own" / "balance_scale.npz", data=balance.X + 1, target=balance.y)
+def test_the_data_folder_comes_before_the_cache(balance_openml, tmp_path, monkeypatch):
+    write_npz(tmp_path / "own" / "balance_scale.npz", data=balance_openml.X + 1, target=balance_openml.y)
     datasets.load("balance_scale")
     monkeypatch.setenv("GRAMIAN_DATA", str(tmp_path / "own"))
-    np.testing.assert_array_equal(datasets.load("balance_scale").X, balance.X + 1)
+    np.testing.assert_array_equal(datasets.load("balance_scale").X, balance_openml.X + 1)
 
 
-def test_a_cache_that_cannot_be_written_is_only_a_warning(balance, nowhere):
-    nowhere.write_text("a file where the folder should be")
-    with pytest.warns(UserWarning, match=r"downloaded but cannot be kept.*GRAMIAN_CACHE"):
+def test_a_cache_that_cannot_be_written_is_only_a_warning(balance_openml, no_data):
+    no_data.write_text("a file where the folder should be")
+    with pytest.warns(UserWarning, match=r"downloaded but cannot be stored.*GRAMIAN_CACHE"):
         dataset = datasets.load("balance_scale")
-    np.testing.assert_array_equal(dataset.X, balance.X)
+    np.testing.assert_array_equal(dataset.X, balance_openml.X)
 
 
-def test_a_download_of_another_size_is_refused(balance, nowhere, monkeypatch):
-    half = Bunch(data=balance.X[:300], target=np.array(["L", "B", "R"])[balance.y[:300]])
+def test_a_download_of_another_size_is_refused(balance_openml, no_data, monkeypatch):
+    half = Bunch(data=balance_openml.X[:300], target=np.array(["L", "B", "R"])[balance_openml.y[:300]])
     monkeypatch.setattr(download, "fetch_openml", lambda **_: half)
     with pytest.raises(FileNotFoundError, match="holds 300 x 4 in 3 classes and 300 labels; expected 625 x 4 in 3"):
         datasets.load("balance_scale")
-    assert not nowhere.exists()
+    assert not no_data.exists()
 
 
 WHOLE = {"data": np.ones((625, 4)), "target": np.arange(625) % 3}
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "cannot be used"),
         (b"not a zip file at all", "cannot be used"),
@@ -323,27 +327,27 @@ WHOLE = {"data": np.ones((625, 4)), "target": np.arange(625) % 3}
     ],
     ids=[
         *("empty", "text", "truncated", "keys", "size", "labels", "pickles"),
-        *("mask of numbers", "short mask", "words", "scalar", "missing", "infinite"),
+        *("mask of integers", "short mask", "words", "scalar", "missing", "infinite"),
     ],
 )
-def test_spoilt_files_are_named(content, said, nowhere):
-    path = nowhere / "balance_scale.npz"
+def test_damaged_files_are_reported(content, message, no_data):
+    path = no_data / "balance_scale.npz"
     whole = io.BytesIO()
     np.savez_compressed(whole, **(content if isinstance(content, dict) else {"data": np.ones((625, 4))}))
     cut = whole.getvalue() if isinstance(content, dict) else whole.getvalue()[:100]
-    nowhere.mkdir()
+    no_data.mkdir()
     path.write_bytes(content if isinstance(content, bytes) else cut)
-    with pytest.raises(ValueError, match=said) as raised:
+    with pytest.raises(ValueError, match=message) as raised:
         datasets.load("balance_scale")
     assert str(path) in str(raised.value)
     assert "Delete it and load again" in str(raised.value)
 
 
 @pytest.mark.parametrize(("value", "allowed"), [(np.nan, True), (np.inf, False)])
-def test_values_may_be_missing_where_the_catalogue_says_so(value, allowed, nowhere):
+def test_values_may_be_missing_where_the_catalogue_says_so(value, allowed, no_data):
     X = np.ones((683, 35))
     X[5, 7] = value
-    write_npz(nowhere / "soybean.npz", data=X, target=np.arange(683) % 19)
+    write_npz(no_data / "soybean.npz", data=X, target=np.arange(683) % 19)
     if allowed:
         np.testing.assert_array_equal(datasets.load("soybean", raw=True).X, X)
     else:
@@ -351,12 +355,12 @@ def test_values_may_be_missing_where_the_catalogue_says_so(value, allowed, nowhe
             datasets.load("soybean", raw=True)
 
 
-def test_sparse_files_stay_sparse(nowhere, monkeypatch):
+def test_sparse_files_stay_sparse(no_data, monkeypatch):
     X = scipy.sparse.csr_array(np.array([[0, 2, 0], [1, 0, 0], [0, 0, 3], [0, 4, 0]], dtype=np.uint16))
     parts = {"csr_data": X.data, "csr_indices": X.indices, "csr_indptr": X.indptr, "csr_shape": np.array(X.shape)}
     words = np.frombuffer(b"un\ndeux\ntrois\n", dtype=np.uint8)
     test = np.array([False, False, True, True])
-    path = nowhere / "newsgroups20.npz"
+    path = no_data / "newsgroups20.npz"
     write_npz(path, **parts, target=np.array([0, 1, 0, 1]), test_mask=test, vocabulary_utf8=words)
     small = replace(catalogue.CATALOGUE["newsgroups20"], size=(4, 3, 2))
     monkeypatch.setitem(catalogue.CATALOGUE, "newsgroups20", small)
@@ -366,7 +370,7 @@ def test_sparse_files_stay_sparse(nowhere, monkeypatch):
     np.testing.assert_array_equal(dataset.split()[1].toarray(), [[0, 0, 3], [0, 4, 0]])
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_no_partial_file(tmp_path, monkeypatch):
     path = tmp_path / "set.npz"
     store.write(path, {"data": np.ones(3)})
     with pytest.raises(ValueError, match="data holds objects"):
@@ -385,7 +389,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_only_arrays_are_written(tmp_path, monkeypatch):
-    # To older NumPy a setting, as allow_pickle, is one more array.
+    # Older versions of NumPy would store a keyword such as allow_pickle as one more array.
     given = []
     monkeypatch.setattr(np, "savez_compressed", lambda file, *args, **arrays: given.append(arrays))
     store.write(tmp_path / "set.npz", {"data": np.ones(3)})
@@ -393,7 +397,7 @@ def test_only_arrays_are_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("labels", "order", "numbers", "names"),
+    ("labels", "order", "integers", "names"),
     [
         (["b", "g", "b"], (), [0, 1, 0], ["b", "g"]),
         (["10", "2", "1"], (), [2, 1, 0], ["1", "2", "10"]),
@@ -402,34 +406,34 @@ def test_only_arrays_are_written(tmp_path, monkeypatch):
         (["R", "B", "L"], ("L", "B", "R"), [2, 1, 0], ["L", "B", "R"]),
     ],
 )
-def test_labels_are_numbered_in_order(labels, order, numbers, names):
-    found = download.numbered(np.array(labels), order)
-    assert found[0].tolist() == numbers
-    assert found[1].tolist() == names
+def test_labels_are_encoded_in_order(labels, order, integers, names):
+    encoded, classes = download.encode_labels(np.array(labels), order)
+    assert encoded.tolist() == integers
+    assert classes.tolist() == names
 
 
-def test_labels_that_are_not_known_are_named():
+def test_unknown_labels_are_reported():
     with pytest.raises(ValueError, match="OpenML's label 'X' is none of L, B, R"):
-        download.numbered(np.array(["L", "X"]), ("L", "B", "R"))
+        download.encode_labels(np.array(["L", "X"]), ("L", "B", "R"))
 
 
 @pytest.mark.parametrize(("counts", "kept"), [((1, 1), True), ((2, 0), False), ((), False)])
 def test_a_downloaded_test_set_must_have_its_class_counts(counts, kept, monkeypatch):
-    found = Bunch(data=np.arange(8.0).reshape(4, 2), target=np.array(["a", "a", "a", "b"]))
-    monkeypatch.setattr(download, "fetch_openml", lambda **_: found)
-    arrays = download.fetched(1, test_counts=counts)
+    downloaded = Bunch(data=np.arange(8.0).reshape(4, 2), target=np.array(["a", "a", "a", "b"]))
+    monkeypatch.setattr(download, "fetch_openml", lambda **_: downloaded)
+    arrays = download.fetch_arrays(1, test_counts=counts)
     assert ("test_mask" in arrays) is kept
     if kept:
         assert arrays["test_mask"].tolist() == [False, False, True, True]
 
 
-def test_downloads_are_kept_small_and_on_their_scale(monkeypatch):
-    assert download.compact(np.array([[0.0, 300.0]])).dtype == np.uint16
-    assert download.compact(np.array([[0.0, -1.0]])).dtype == np.float32
-    assert download.compact(np.array([[0.0, np.nan]])).dtype == np.float32
-    found = Bunch(data=np.array([[0.0, 1.0], [2.0, 0.5]]), target=np.array(["a", "b"]))
-    monkeypatch.setattr(download, "fetch_openml", lambda **_: found)
-    np.testing.assert_array_equal(download.fetched(1, span=(-1.0, 1.0))["data"], [[-1, 0], [1, -0.5]])
+def test_downloads_have_small_dtypes_and_the_known_range(monkeypatch):
+    assert download.shrink_dtype(np.array([[0.0, 300.0]])).dtype == np.uint16
+    assert download.shrink_dtype(np.array([[0.0, -1.0]])).dtype == np.float32
+    assert download.shrink_dtype(np.array([[0.0, np.nan]])).dtype == np.float32
+    downloaded = Bunch(data=np.array([[0.0, 1.0], [2.0, 0.5]]), target=np.array(["a", "b"]))
+    monkeypatch.setattr(download, "fetch_openml", lambda **_: downloaded)
+    np.testing.assert_array_equal(download.fetch_arrays(1, span=(-1.0, 1.0))["data"], [[-1, 0], [1, -0.5]])
 
 
 @pytest.mark.parametrize(("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("win32", "LOCALAPPDATA")])
@@ -440,7 +444,7 @@ def test_the_cache_follows_the_platform(platform, variable, tmp_path, monkeypatc
     assert datasets.cache_folder() == tmp_path / "gramian"
 
 
-def test_the_table_names_all():
+def test_the_table_lists_every_set():
     table = datasets.describe()
     assert len(table.splitlines()) == 1 + len(SIZES)
     assert "41082" in table

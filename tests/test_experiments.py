@@ -216,7 +216,7 @@ def test_calls_of_rows_are_kept_apart(tmp_path):
 @pytest.mark.parametrize(
     ("raised", "failed", "said"),
     [
-        ('datasets.NotAtHand("Put usps.npz somewhere.")', ([], ["a"]), "a: left out. Put usps.npz somewhere."),
+        ('datasets.DatasetNotFound("Put usps.npz somewhere.")', ([], ["a"]), "a: left out. Put usps.npz somewhere."),
         ('FileNotFoundError("git")', (["a"], []), "FileNotFoundError: git"),
         ('ValueError("a mistake")', (["a"], []), "ValueError: a mistake"),
     ],

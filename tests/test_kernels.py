@@ -9,7 +9,7 @@ import pytest
 from gramian._kernels import neighbours, pairs, reference, samples, squared, subspace, triangles
 
 N, R, M = 20, 3, 50
-D, SEEN = 12, 8
+D, OBSERVED = 12, 8
 
 
 def arguments(rng, dtype):
@@ -34,7 +34,7 @@ def arguments(rng, dtype):
     }
 
 
-def compiled_in(*modules):
+def compiled_functions(*modules):
     return {
         name: getattr(module, name)
         for module in modules
@@ -43,10 +43,10 @@ def compiled_in(*modules):
     }
 
 
-KERNELS = compiled_in(samples, pairs, squared, triangles)
-# These change their arguments, in float64 whatever the samples are: each gets its own copy of arguments that fit
-# together (an orthonormal frame, a residual across it), and what it leaves in them is compared too.
-IN_PLACE = compiled_in(subspace, neighbours)
+KERNELS = compiled_functions(samples, pairs, squared, triangles)
+# These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
+# (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
+IN_PLACE = compiled_functions(subspace, neighbours)
 
 
 def test_every_kernel_has_a_reference():
@@ -55,14 +55,19 @@ def test_every_kernel_has_a_reference():
     assert not set(KERNELS) & set(IN_PLACE)
 
 
+@pytest.mark.parametrize("name", [*KERNELS, *IN_PLACE])
+def test_kernels_release_the_gil(name):
+    assert (KERNELS | IN_PLACE)[name].targetoptions["nogil"]
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_equals_reference(name, rng, dtype):
     plain = getattr(reference, name)
     values = arguments(rng, dtype)
-    wanted = list(inspect.signature(plain).parameters)
+    parameters = list(inspect.signature(plain).parameters)
     values["weight"] = rng.random(N if "pairs" not in name and "triplets" not in name and "squared" not in name else M)
     values["weight"] = values["weight"].astype(dtype)
-    found, expected = KERNELS[name](*(values[k] for k in wanted)), plain(*(values[k] for k in wanted))
+    found, expected = KERNELS[name](*(values[k] for k in parameters)), plain(*(values[k] for k in parameters))
     if not isinstance(expected, tuple):
         found, expected = (found,), (expected,)
     for a, b in zip(found, expected, strict=True):
@@ -71,66 +76,67 @@ def test_kernel_equals_reference(name, rng, dtype):
             assert a.dtype == dtype
 
 
-def stream_arguments(rng, name, dtype):
+def in_place_arguments(rng, name, dtype):
     frame = np.linalg.qr(rng.standard_normal((D, R)))[0].copy()
     X = np.where(rng.random((N, D)) < 0.2, np.nan, rng.standard_normal((N, D))).astype(dtype)
-    observed, root = np.sort(rng.permutation(D)[:SEEN]), rng.standard_normal((R, R))
+    observed, root = np.sort(rng.permutation(D)[:OBSERVED]), rng.standard_normal((R, R))
     v, e = np.zeros(D), rng.standard_normal(D)
-    v[observed] = rng.standard_normal(SEEN)
+    v[observed] = rng.standard_normal(OBSERVED)
     e -= frame @ (frame.T @ e)
     moment, w = np.eye(R) + root @ root.T, rng.standard_normal(R)
     mean, counts = rng.standard_normal(D), 3 * rng.random(D)
     stream = subspace.Stream(frame, moment, mean, counts, np.array([4.0, 5.0, 1.0]))
-    # A label of few samples, and samples in one place.
+    # One label is rare, and some samples coincide.
     Z, labels = rng.integers(-3, 4, (N, 2)).astype(dtype), np.minimum(rng.integers(3, size=N), rng.integers(3, size=N))
     return {
         "dot": (v, e),
         "solve": (moment, w, 1e-3),
-        "subspace_weigh": (frame, v, observed, SEEN),
+        "subspace_fit_weights": (frame, v, observed, OBSERVED),
         "subspace_rotate": (frame, e, w, 0.7),
-        "subspace_mend": (frame + 1e-3 * rng.standard_normal((D, R)),),
+        "subspace_reorthonormalise": (frame + 1e-3 * rng.standard_normal((D, R)),),
         "subspace_observe": (X[0], mean, counts, 0.9, True, v, np.zeros(D, np.intp)),
-        "subspace_remember": (moment, w, 0.9),
-        "insert": (0.3, 7, np.array([-1.0, 0.2, 0.5, 0.9]), np.array([4, 2, 0, 1])),
-        "nearest_of_two_kinds": (
+        "subspace_update_moment": (moment, w, 0.9),
+        "insert_sorted": (0.3, 7, np.array([-1.0, 0.2, 0.5, 0.9]), np.array([4, 2, 0, 1])),
+        "update_neighbours": (
             Z[3:9] @ Z[5:].T,
             np.sum(Z**2, axis=1),
             np.arange(3, 9),
             labels,
             5,
-            *lists(4),
-            *lists(3),
+            *neighbour_lists(4),
+            *neighbour_lists(3),
         ),
         "subspace_follow": (X, rng.permutation(N), stream, 0.9, False, True),
     }[name]
 
 
-def lists(k):
-    """Lists of the nearest of six anchors, one sample in them already."""
-    distances, numbers = np.full((6, k), np.inf), np.full((6, k), -1)
-    distances[:, 0], numbers[:, 0] = 1.0, 0
-    return distances, numbers
+def neighbour_lists(k):
+    """Return lists of the k nearest samples of six anchors, (6, k) each, with one entry already filled."""
+    distances, indices = np.full((6, k), np.inf), np.full((6, k), -1)
+    distances[:, 0], indices[:, 0] = 1.0, 0
+    return distances, indices
 
 
-def flat(values):
-    """The numbers and arrays in nested tuples; None is left out."""
+def leaves(values):
+    """Return the numbers and arrays in nested tuples as one list, without None."""
     if values is None:
         return []
-    return [leaf for value in values for leaf in flat(value)] if isinstance(values, tuple) else [values]
+    return [leaf for value in values for leaf in leaves(value)] if isinstance(values, tuple) else [values]
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_kernel_in_place_equals_reference(name, rng, dtype):
-    given = stream_arguments(rng, name, dtype)
-    one, other = copy.deepcopy(given), copy.deepcopy(given)
-    found, expected = flat(IN_PLACE[name](*one)) + flat(one), flat(getattr(reference, name)(*other)) + flat(other)
+    given = in_place_arguments(rng, name, dtype)
+    compiled, plain = copy.deepcopy(given), copy.deepcopy(given)
+    found = leaves(IN_PLACE[name](*compiled)) + leaves(compiled)
+    expected = leaves(getattr(reference, name)(*plain)) + leaves(plain)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
-def test_weights_of_a_complete_sample_are_its_products(rng):
+def test_weights_of_a_complete_sample_are_its_products_with_the_frame(rng):
     frame, v = np.linalg.qr(rng.standard_normal((D, R)))[0].copy(), rng.standard_normal(D)
-    for weigh in (subspace.subspace_weigh, reference.subspace_weigh):
-        w, share = weigh(frame, v, np.arange(D), D)
+    for fit_weights in (subspace.subspace_fit_weights, reference.subspace_fit_weights):
+        w, share = fit_weights(frame, v, np.arange(D), D)
         np.testing.assert_allclose(w, frame.T @ v, rtol=0, atol=1e-14)
         assert share == 1

@@ -1,7 +1,7 @@
-"""How far apart two positive semidefinite matrices are: the closeness measures of the paper's section 8.1.
+"""The paper's closeness measures D(W, V) of two positive semidefinite matrices (section 8.1).
 
-Each update of the paper solves, to first order in the step s, the problem of staying close while fitting better:
-W⁺ = argmin D(W, V) + s · loss(W). Which D belongs to which update is said with each function, and tested.
+Each update of the paper is, to first order in the step s, W⁺ = argmin D(W, V) + s · loss(W): it trades closeness to the
+present matrix V for a lower loss. Each function names the geometry whose update it belongs to, and tests verify this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ["flat", "logdet", "polar", "von_neumann"]
 
 
 def von_neumann(W: Matrix, V: Matrix) -> float:
-    """tr(W log W - W log V - W + V) of positive definite matrices; the update `LogEuclidean(mirror=True)`.
+    """Return the von Neumann divergence tr(W log W - W log V - W + V) of positive definite matrices W, V (d, d).
+
+    Its update is that of `LogEuclidean(mirror=True)`.
 
     Examples
     --------
@@ -29,9 +31,10 @@ def von_neumann(W: Matrix, V: Matrix) -> float:
 
 
 def logdet(W: Matrix, V: Matrix) -> float:
-    """tr(W V⁻¹) - log det(W V⁻¹) - d of positive definite matrices; the update `AffineInvariant("first-order")`.
+    """Return the LogDet divergence tr(W V⁻¹) - log det(W V⁻¹) - d of positive definite matrices W, V (d, d).
 
-    Up to second order it is half the squared affine-invariant distance.
+    Its update is that of `AffineInvariant("first-order")`. To second order in W - V it equals half the squared
+    affine-invariant distance.
 
     Examples
     --------
@@ -45,9 +48,9 @@ def logdet(W: Matrix, V: Matrix) -> float:
 
 
 def flat(G: Matrix, H: Matrix) -> float:
-    """½ min over rotations O of ‖G - H O‖², for factors (d, r) of two matrices; the update `Flat()`.
+    """Return ½ min ‖G - H O‖² over orthogonal O (r, r), for factors G, H (d, r) of two matrices.
 
-    A function of G Gᵀ and H Hᵀ alone.
+    It depends on G Gᵀ and H Hᵀ only. Its update is that of `Flat()`.
 
     Examples
     --------
@@ -61,10 +64,11 @@ def flat(G: Matrix, H: Matrix) -> float:
 
 
 def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
-    """½ [(1/λ) Σ θ² + (1/(1-λ)) ‖log R_H⁻¹ R_G² R_H⁻¹‖²], for factors (d, r) of two matrices; the update `Polar(λ)`.
+    """Return ½ [(1/λ) Σ θ² + (1/(1-λ)) ‖log R_H⁻¹ R_G² R_H⁻¹‖²], for factors G, H (d, r) of two matrices.
 
-    θ are the principal angles of the two subspaces; the cores are compared in frames turned onto each other. At
-    λ = 0 matrices of different range are infinitely far apart, at λ = 1 those of different cores.
+    λ is the weight and θ are the principal angles between the two ranges. The cores R_G², R_H² are expressed in bases
+    of the two ranges that are rotated to be nearest to each other. At λ = 0 matrices of different ranges are infinitely
+    far apart, at λ = 1 matrices of different cores. Its update is that of `Polar(λ)`.
 
     Examples
     --------
@@ -78,17 +82,19 @@ def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
     U, R = U @ (left @ right), (left @ right).T @ R
     angles = scipy.linalg.subspace_angles(U, V)
     ratio = scipy.linalg.eigh(R @ R.T, S @ S.T, eigvals_only=True)
-    return 0.5 * (over(float(angles @ angles), weight) + over(float(np.sum(np.log(ratio) ** 2)), 1 - weight))
+    of_ranges = divide_by_weight(float(angles @ angles), weight)
+    of_cores = divide_by_weight(float(np.sum(np.log(ratio) ** 2)), 1 - weight)
+    return 0.5 * (of_ranges + of_cores)
 
 
-def over(square: float, weight: float) -> float:
-    """square/weight, where 0/0 is 0; rounding counts as 0."""
+def divide_by_weight(square: float, weight: float) -> float:
+    """Return square/weight; for weight 0 return 0 if the square is 0 up to rounding, else infinity."""
     if weight > 0:
         return square / weight
     return 0.0 if square < 1e-20 else float("inf")
 
 
 def symmetric_log(W: Matrix) -> Matrix:
-    """log W of a positive definite matrix."""
+    """Return the matrix logarithm log W, (d, d), of a positive definite matrix."""
     w, V = np.linalg.eigh(W)
     return (V * np.log(w)) @ V.T

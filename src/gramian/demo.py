@@ -1,8 +1,8 @@
-"""A first look: `python -m gramian.demo` learns a plane in which handwritten digits tell themselves apart.
+"""A demonstration: `python -m gramian.demo` maps images of handwritten digits to a plane that separates the digits.
 
-The 64 pixels of scikit-learn's digits are mapped to 2 numbers, first by principal components, then by a distance of
-rank 2 learned from the labels: an image should be nearer to images of its own digit than to others. Images that were
-not learned from are then recognised by their 5 nearest neighbours in either plane. Needs matplotlib for the picture.
+The 64 pixels of scikit-learn's digits are mapped to 2 features, first by principal components, then by a distance of
+rank 2 learned from the labels, which brings images of one digit nearer than others. In each plane test images are
+classified by their 5 nearest training images. The picture needs matplotlib.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["main"]
 
 
 def main(picture: str = "demo.png") -> tuple[float, float]:
-    """Runs the demo, saves its picture, and gives the errors before and after, in per cent."""
+    """Run the demo, save its picture, and return the test errors in per cent: of principal components, of gramian."""
     digits = load_digits()
     train, test, labels, truth = train_test_split(digits.data, digits.target, random_state=0)
     train, test = train - train.mean(axis=0), test - train.mean(axis=0)
-    print(f"{len(train)} images of digits to learn from, {len(test)} to test on, {train.shape[1]} pixels each.\n")
+    print(f"{len(train)} training images of digits, {len(test)} test images, {train.shape[1]} pixels each.\n")
     principal = np.linalg.svd(train, full_matrices=False)[2][:2].T
     learner = MetricLearner(n_components=2, random_state=0, callback=ProgressPrinter(5, sys.stdout).iteration)
     learned = learner.fit(train, labels).components_.T
@@ -36,15 +36,15 @@ def main(picture: str = "demo.png") -> tuple[float, float]:
     for name, factor in (("principal components", principal), ("learned by gramian", learned)):
         neighbours = KNeighborsClassifier(5).fit(train @ factor, labels)
         errors.append(100 * float(np.mean(neighbours.predict(test @ factor) != truth)))
-        title = f"{name}: {errors[-1]:.1f} % of the test digits misread"
+        title = f"{name}: {errors[-1]:.1f} % of the test digits misclassified"
         planes[title] = test @ factor
-        print(f"  2 numbers a digit, {title}")
-    draw(planes, truth, picture)
+        print(f"  2 features, {title}")
+    draw_planes(planes, truth, picture)
     return errors[0], errors[1]
 
 
-def draw(planes: dict[str, Matrix], labels: Vector, picture: str) -> None:
-    """The test images in each plane, side by side, coloured by digit; saved to a file."""
+def draw_planes(planes: dict[str, Matrix], labels: Vector, picture: str) -> None:
+    """Plot the test images in each plane, side by side, coloured by digit, and save the picture to a file."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,5 +1,5 @@
-"""Compiled loops, each a function of arrays beside a NumPy reference (`reference.py`) that tests compare it with.
+"""Compiled loops over arrays. Tests compare each with a NumPy reference.
 
-The reference of the online kernels (`online.py`, `online_scaled.py`) is the generic path of `gramian.streams`, which
-tests run beside them.
+The references are in `reference.py`, `reference_logdet.py` and `reference_logdet_metric.py`. The online kernels
+(`online.py`, `online_scaled.py`) are compared with the generic online path instead.
 """

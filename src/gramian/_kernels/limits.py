@@ -1,6 +1,7 @@
-"""How far one step may go, in the geometries and in the kernels alike."""
+"""Limits on the length of one step, shared by the geometries and the kernels."""
 
-# A step changes W by a factor of e² at the most: overflow would only be a rejected trial, collapse is for ever.
+# One step changes W by a factor of at most e². A step that overflows is rejected, but one that shrinks W to 0 could
+# never be undone.
 LARGEST_EXPONENT = 2.0
-# A step of a frame, as the length of ξ in U + ξ.
+# The largest norm of ξ in a frame's step U + ξ.
 LONGEST = 100.0

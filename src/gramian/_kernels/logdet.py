@@ -1,7 +1,8 @@
-"""Cyclic projections of the LogDet divergence on distances of pairs, compiled: one pass over the core a projection.
+"""Compiled cyclic Bregman projections of the LogDet divergence, one for each bound on the distance of a pair.
 
-With v = g_i - g_j in the start G and the core M = (I + Σ μ v vᵀ)⁻¹, the squared distance of a pair is p = vᵀMv. A
-projection moves one dual variable μ to where it is best, the others staying; M follows by a change of rank one.
+With v = g_i - g_j for rows of the start G, and the core M = (I + Σ μ v vᵀ)⁻¹, the squared distance of a pair is
+p = vᵀMv. A projection maximises the dual over one variable μ and keeps the others fixed; M changes by a matrix of rank
+one. Each projection reads M once.
 """
 
 from typing import Any
@@ -12,8 +13,8 @@ from gramian._kernels.compiled import compiled
 
 
 @compiled
-def projected(p: Any, inverse: Any, sense: Any, share: Any, dual: Any) -> Any:
-    """The dual variable after a projection, 0 where the bound has nothing to hold; share is γ/(γ + 1)."""
+def project_dual(p: Any, inverse: Any, sense: Any, share: Any, dual: Any) -> Any:
+    """Return the dual variable of one pair after its projection, 0 if its bound is inactive; share is γ/(γ + 1)."""
     new = share * (dual + inverse - 1 / p)
     return 0.0 if sense * new > 0 else new
 
@@ -22,10 +23,11 @@ def projected(p: Any, inverse: Any, sense: Any, share: Any, dual: Any) -> Any:
 def logdet_sweep(
     G: Any, first: Any, second: Any, inverse: Any, sense: Any, share: Any, order: Any, dual: Any, M: Any
 ) -> Any:
-    """Projects on every pair once, in an order, in place on dual (m,) and on M (r, r). Returns Σ |change of dual|.
+    """Project onto every pair once, update dual (m,) and M (r, r) in place, and return Σ |change of dual|.
 
-    G is (n, r), no pair coincides in it; inverse, one over the targets, is (m,). The change β q qᵀ of M waits for the
-    next pair, whose product with M then costs no pass of its own.
+    G is (n, r), and the samples of a pair never have equal rows in it. inverse (m,) holds 1/target. order (m,) lists
+    the pairs as they are visited. The update β q qᵀ of M is applied while M is read for the next pair, so that each
+    pair reads M once.
     """
     r = G.shape[1]
     v, q, old = np.zeros(r), np.zeros(r), np.zeros(r)
@@ -49,7 +51,7 @@ def logdet_sweep(
                     t += M[k, j] * v[j]
             q[k] = t
             p += v[k] * t
-        change = dual[e] - projected(p, inverse[e], sense[e], share, dual[e])
+        change = dual[e] - project_dual(p, inverse[e], sense[e], share, dual[e])
         dual[e] -= change
         total += abs(change)
         beta = change / (1 - change * p)

@@ -1,7 +1,8 @@
-"""Sequences of rank-one updates A += c v vᵀ of a metric, v = A z for the difference z of a pair, compiled.
+"""Compiled sequences of rank-one updates A += c v vᵀ of a metric A (d, d), with v = A z for the difference z of a pair.
 
-The next product A z needs A with the last update made: both happen in one pass over the lower triangle, which is all
-that is kept up to date. `first` and `second` number the samples of a pair; `sense` is -1 at most, 0 equal, +1 at least.
+An update is applied while A is read for the next product A z, so that each pair reads A once. Until the last pair only
+the lower triangle of A is up to date. `first` and `second` are the indices (m,) of the samples of the pairs; `sense` is
+-1 for at most, 0 for equal, +1 for at least.
 """
 
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.compiled import compiled
-from gramian._kernels.online import read
+from gramian._kernels.online import read_vector
 
 
 @compiled
-def product(A: Any, z: Any, w: Any) -> Any:
-    """w = A z, from the lower triangle of A; returns zᵀ w."""
+def symmetric_product(A: Any, z: Any, w: Any) -> Any:
+    """Write A z into w (d,), reading the lower triangle of A only, and return zᵀ w."""
     d = A.shape[0]
     w[:] = 0
     if d % 2:
@@ -34,10 +35,10 @@ def product(A: Any, z: Any, w: Any) -> Any:
 
 
 @compiled
-def advance(A: Any, c: Any, v: Any, z: Any, w: Any) -> Any:
-    """w = (A + c v vᵀ) z, where A takes on the update too, in its lower triangle; returns zᵀ w."""
+def update_and_multiply(A: Any, c: Any, v: Any, z: Any, w: Any) -> Any:
+    """Add c v vᵀ to the lower triangle of A, write the new A z into w (d,), and return zᵀ w."""
     if c == 0:
-        return product(A, z, w)
+        return symmetric_product(A, z, w)
     d = A.shape[0]
     w[:] = 0
     if d % 2:
@@ -63,8 +64,8 @@ def advance(A: Any, c: Any, v: Any, z: Any, w: Any) -> Any:
 
 
 @compiled
-def complete(A: Any, c: Any, v: Any) -> None:
-    """A += c v vᵀ, in the lower triangle; the upper one is made its mirror image."""
+def update_and_symmetrise(A: Any, c: Any, v: Any) -> None:
+    """Add c v vᵀ to the lower triangle of A and copy the result to the upper one."""
     for i in range(A.shape[0]):
         for j in range(i + 1):
             A[i, j] += c * v[i] * v[j]
@@ -73,21 +74,22 @@ def complete(A: Any, c: Any, v: Any) -> None:
 
 @compiled
 def itml_cycle(X: Any, first: Any, second: Any, sense: Any, gamma: Any, A: Any, dual: Any, inverse: Any) -> Any:
-    """One projection onto each constraint, in place on A, the duals (m,) and 1/ξ (m,) of slacked bounds: Σ |Δ dual|.
+    """Project onto every constraint once, update A, dual (m,) and inverse (m,) in place, and return Σ |change of dual|.
 
-    With p = zᵀAz, ρ = +1 for at most and -1 for at least: α = min(dual, γ/(γ+1) ρ (1/p - 1/ξ)), dual -= α,
-    1/ξ += ρα/γ, A += ρα/(1-ραp) v vᵀ; for equalities ρ = +1, and the dual sets no limit.
+    inverse is 1/ξ for the relaxed bounds ξ. With p = zᵀAz, ρ = +1 for at most and ρ = -1 for at least:
+    α = min(dual, γ/(γ+1) ρ (1/p - 1/ξ)), dual -= α, 1/ξ += ρα/γ, A += ρα/(1-ραp) v vᵀ.
+    For equalities ρ = +1, and α is not limited by the dual.
     """
     d = A.shape[0]
     z, v, w = np.empty(d, A.dtype), np.zeros(d, A.dtype), np.empty(d, A.dtype)
     c = change = 0.0
     for e in range(first.shape[0]):
-        read(X, first[e], second[e], z)
-        p = advance(A, c, v, z, w)
+        read_vector(X, first[e], second[e], z)
+        p = update_and_multiply(A, c, v, z, w)
         v, w = w, v
         c = 0.0
         if not p > 0:
-            # Rounding has left nothing of a distance that was next to nothing.
+            # A tiny distance was lost to rounding: no projection is possible.
             continue
         rho = -1.0 if sense[e] > 0 else 1.0
         alpha = gamma / (gamma + 1) * rho * (1 / p - inverse[e])
@@ -97,24 +99,24 @@ def itml_cycle(X: Any, first: Any, second: Any, sense: Any, gamma: Any, A: Any, 
         inverse[e] += rho * alpha / gamma
         c = rho * alpha / (1 - rho * alpha * p)
         change += abs(alpha)
-    complete(A, c, v)
+    update_and_symmetrise(A, c, v)
     return change
 
 
 @compiled
 def lego_pass(X: Any, first: Any, second: Any, target: Any, sense: Any, eta: Any, A: Any) -> Any:
-    """One LogDet step for each violated pair, in place on A. Returns their number.
+    """Take one LogDet step for each violated pair, in place on A, and return the number of steps.
 
-    The step leaves zᵀAz = s, the positive root of η p s² - (η y p - 1) s - p = 0 for p = zᵀAz before it and target y,
-    so that A += (s - p)/p² v vᵀ is positive definite for every η.
+    A step changes zᵀAz from p to s, the positive root of η p s² - (η y p - 1) s - p = 0 for the target y. So
+    A += (s - p)/p² v vᵀ is positive definite for every η > 0.
     """
     d = A.shape[0]
     z, v, w = np.empty(d, A.dtype), np.zeros(d, A.dtype), np.empty(d, A.dtype)
     c = 0.0
     updates = 0
     for e in range(first.shape[0]):
-        read(X, first[e], second[e], z)
-        p = advance(A, c, v, z, w)
+        read_vector(X, first[e], second[e], z)
+        p = update_and_multiply(A, c, v, z, w)
         v, w = w, v
         c = 0.0
         error = p - target[e]
@@ -124,5 +126,5 @@ def lego_pass(X: Any, first: Any, second: Any, target: Any, sense: Any, eta: Any
             s = (root + q) / (2 * eta * p) if q > 0 else 2 * p / (root - q)
             c = (s - p) / p / p
             updates += 1
-    complete(A, c, v)
+    update_and_symmetrise(A, c, v)
     return updates

@@ -1,4 +1,4 @@
-"""The nearest samples of the same label and of other labels, in one reading of the products of some samples."""
+"""Search for the nearest samples of the same label and of other labels, in one pass over inner products."""
 
 from typing import Any
 
@@ -6,36 +6,45 @@ from gramian._kernels.compiled import compiled
 
 
 @compiled
-def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:
-    """Puts a sample into a list sorted by distance, whose last falls out."""
+def insert_sorted(distance: Any, index: Any, distances: Any, indices: Any) -> None:
+    """Insert a sample into lists (k,) sorted by ascending distance, in place; the last entry is dropped."""
     place = distances.shape[0] - 1
     while place > 0 and distances[place - 1] > distance:
         distances[place] = distances[place - 1]
-        numbers[place] = numbers[place - 1]
+        indices[place] = indices[place - 1]
         place -= 1
     distances[place] = distance
-    numbers[place] = number
+    indices[place] = index
 
 
 @compiled
-def nearest_of_two_kinds(
-    products: Any, squares: Any, anchors: Any, labels: Any, start: Any, nearest: Any, near: Any, farther: Any, far: Any
+def update_neighbours(
+    products: Any,
+    squares: Any,
+    anchors: Any,
+    labels: Any,
+    start: Any,
+    same_distances: Any,
+    same_indices: Any,
+    other_distances: Any,
+    other_indices: Any,
 ) -> None:
-    """Puts the samples of a tile into the lists of anchors: those of the anchor's label, and those of others.
+    """Update each anchor's lists of nearest samples, of its own label and of others, in place, with a new tile.
 
-    products (a, t) are those of the samples numbered `anchors` (a) with the t samples from `start` on; squares (N) are
-    squared norms. `nearest` (a, k) and `farther` (a, j) hold distances less the anchor's squared norm, sorted, and
-    `near` and `far` the samples' numbers. An anchor is not its own neighbour; of samples as far, the first stays.
+    The tile is the t samples from index `start` on. products (a, t) holds their inner products with the samples of
+    indices `anchors` (a,); squares (N,) holds the squared norms of all samples. same_distances, same_indices (a, k) and
+    other_distances, other_indices (a, j) are sorted by ascending distance, which is the squared distance minus the
+    anchor's squared norm. An anchor is never its own neighbour. Of samples at equal distance, the first found is kept.
     """
     a, t = products.shape
-    k, j = nearest.shape[1], farther.shape[1]
+    k, j = same_distances.shape[1], other_distances.shape[1]
     for i in range(a):
         anchor = anchors[i]
         for m in range(t):
             n = start + m
             distance = squares[n] - 2 * products[i, m]
             if labels[n] != labels[anchor]:
-                if distance < farther[i, j - 1]:
-                    insert(distance, n, farther[i], far[i])
-            elif distance < nearest[i, k - 1] and n != anchor:
-                insert(distance, n, nearest[i], near[i])
+                if distance < other_distances[i, j - 1]:
+                    insert_sorted(distance, n, other_distances[i], other_indices[i])
+            elif distance < same_distances[i, k - 1] and n != anchor:
+                insert_sorted(distance, n, same_distances[i], same_indices[i])

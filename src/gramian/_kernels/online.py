@@ -1,8 +1,15 @@
-"""Online descent, compiled: mini-batches of rank-one measurements v vᵀ, v = x_i or x_i - x_j.
+"""Compiled online descent over mini-batches of rank-one measurements v vᵀ, where v = x_i or v = x_i - x_j.
 
-The factor is held transposed, (r, d), so that the long loops run over contiguous memory. `first` and `second` number
-the samples of a measurement; second = -1 says that there is only one. `steps` has one entry a batch; where `adaptive`
-is true they are divided by max(‖G‖², 1), as in the paper's appendix. A step that is not finite is skipped and counted.
+The factor is stored transposed, (r, d), so that the long loops run over contiguous memory. Arguments of the `*_online`
+kernels, for m measurements:
+
+- `first`, `second` (m,): indices of the samples; second = -1 where a measurement has one sample.
+- `target`, `sense`, `weight` (m,): as for a loss.
+- `order`: indices of the measurements, in the order they are visited.
+- `p`: the batch size. `steps`: one step size per batch.
+- `adaptive`: True divides each step size by max(‖G‖², 1), as in the paper's appendix.
+
+A step that is not finite is skipped and counted.
 """
 
 from typing import Any, NamedTuple
@@ -12,8 +19,8 @@ import numpy as np
 from gramian._kernels.compiled import compiled
 from gramian._kernels.limits import LARGEST_EXPONENT, LONGEST
 
-# After so many updates of rank one a frame is made orthonormal again; rounding grows in between.
-MEND_EVERY = 256
+# Rank-one updates between two corrections of the rounding errors that they accumulate.
+CORRECT_EVERY = 256
 
 
 class Samples(NamedTuple):
@@ -37,8 +44,8 @@ class Batches(NamedTuple):
 
 
 @compiled
-def read(X: Any, i: Any, j: Any, v: Any) -> None:
-    """v = x_i, or x_i - x_j."""
+def read_vector(X: Any, i: Any, j: Any, v: Any) -> None:
+    """Write x_i - x_j into v (d,), or x_i if j < 0."""
     if j < 0:
         for k in range(v.shape[0]):
             v[k] = X[i, k]
@@ -48,8 +55,8 @@ def read(X: Any, i: Any, j: Any, v: Any) -> None:
 
 
 @compiled
-def judged(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
-    """The weighted slope of the squared loss, by sense."""
+def weighted_slope(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
+    """Return the derivative of the weighted squared loss in the prediction, 0 where a bound is satisfied."""
     error = prediction - target
     if sense == 0 or not sense * error >= 0:
         return weight * error
@@ -58,7 +65,7 @@ def judged(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
 
 @compiled
 def project_image(F: Any, v: Any, u: Any) -> Any:
-    """u = Fᵀ v for a transposed factor (r, d); returns ‖u‖²."""
+    """Write F v into u (r,), for a transposed factor F (r, d), and return ‖u‖²."""
     square = F.dtype.type(0)
     for k in range(F.shape[0]):
         total = F.dtype.type(0)
@@ -71,7 +78,7 @@ def project_image(F: Any, v: Any, u: Any) -> Any:
 
 @compiled
 def squared_norm(A: Any) -> Any:
-    """‖A‖²."""
+    """Return the squared Frobenius norm ‖A‖²."""
     total = A.dtype.type(0)
     for k in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -93,7 +100,10 @@ def flat_online(
     adaptive: Any,
     G: Any,
 ) -> Any:
-    """Flat descent, in place on G (r, d): G -= s · 2 M G, M the mean over a batch. Returns the steps skipped."""
+    """Run online descent in the flat geometry, in place on G (r, d); return how many steps were skipped.
+
+    For each batch G -= s · 2 G M, where M (d, d) is the mean of slope · v vᵀ over the batch.
+    """
     r, d = G.shape
     v = np.empty(d, G.dtype)
     z = np.empty(r, G.dtype)
@@ -108,8 +118,8 @@ def flat_online(
         size = 0.0
         for e in range(start, stop):
             row = order[e]
-            read(X, first[row], second[row], v)
-            slope = judged(project_image(G, v, z), target[row], sense[row], weight[row])
+            read_vector(X, first[row], second[row], v)
+            slope = weighted_slope(project_image(G, v, z), target[row], sense[row], weight[row])
             slope *= s
             if stop - start == 1:
                 size = 0.0
@@ -139,16 +149,17 @@ def flat_online(
 
 @compiled
 def symmetric_power(A: Any, power: Any) -> Any:
-    """A**power for a symmetric positive definite matrix."""
+    """Return A**power, (r, r), for a symmetric positive definite matrix A."""
     w, V = np.linalg.eigh(A)
     return (V * w**power) @ V.T
 
 
 @compiled
-def mend(U: Any, R: Any) -> None:
-    """U orthonormal again, in place on U (r, d), and R with it, so that W stays as it is.
+def reorthonormalise(U: Any, R: Any) -> None:
+    """Make U (r, d) orthonormal up to rounding, in place, and change R (r, r) so that W stays the same.
 
-    To first order in the error E of UᵀU, which is of the size of rounding: U (I - E/2), (I + E/2) R.
+    The transposed frame U has U Uᵀ = I + E with a small E. To first order in E the correction is U <- (I - E/2) U and
+    R <- (I + E/2) R.
     """
     half = U @ U.T
     for k in range(half.shape[0]):
@@ -159,13 +170,15 @@ def mend(U: Any, R: Any) -> None:
 
 
 @compiled
-def polar_one(
+def polar_single_step(
     v: Any, target: Any, sense: Any, weight: Any, s: Any, lam: Any, U: Any, R: Any, u: Any, z: Any, w: Any, q: Any
 ) -> Any:
-    """One polar step for one measurement, in place, O(d r + r²): both factors move by a matrix of rank one.
+    """Take one polar step for one measurement, in place on U and R, in O(d r + r²); return False if it is not finite.
 
-    With u = Uᵀv, z = Rᵀu, w = R z and h = v - U u: ξ = -α h wᵀ, whose polar factor is a rank-one change of U; and
-    exp of a multiple of z zᵀ is a rank-one change of R. u, z, w (r) and q (d) are room to work in.
+    In the notation of an untransposed frame U (d, r): with u = Uᵀv, z = Rᵀu, w = R z and h = v - U u, the tangent is
+    ξ = -α h wᵀ, and the polar factor of U + ξ differs from U by a matrix of rank one. R is multiplied by the
+    exponential of a multiple of z zᵀ, which changes it by a matrix of rank one too. u, z, w (r,) and q (d,) are
+    workspace.
     """
     r, d = U.shape
     square_u = project_image(U, v, u)
@@ -176,7 +189,7 @@ def polar_one(
     square_z = R.dtype.type(0)
     for k in range(r):
         square_z += z[k] * z[k]
-    slope = judged(square_z, target, sense, weight)
+    slope = weighted_slope(square_z, target, sense, weight)
     if slope == 0:
         return True
     square_w = R.dtype.type(0)
@@ -221,8 +234,11 @@ def polar_one(
 
 
 @compiled
-def polar_step(MU: Any, N: Any, s: Any, lam: Any, U: Any, R: Any) -> Any:
-    """One polar step for the mean of a batch, in place; MU (r, d) transposed, N = UᵀMU (r, r)."""
+def polar_batch_step(MU: Any, N: Any, s: Any, lam: Any, U: Any, R: Any) -> Any:
+    """Take one polar step for the mean of a batch, in place on U and R; return False if it is not finite.
+
+    MU (r, d) is the transpose of M U, and N (r, r) is UᵀMU.
+    """
     kind = U.dtype.type
     B = R @ R.T
     S = R.T @ N @ R
@@ -260,7 +276,7 @@ def polar_online(
     U: Any,
     R: Any,
 ) -> Any:
-    """Polar descent, in place on U (r, d) and R (r, r). Returns the steps skipped."""
+    """Run online descent in the polar geometry, in place on U (r, d), R (r, r); return how many steps were skipped."""
     r, d = U.shape
     v = np.empty(d, U.dtype)
     u = np.empty(r, U.dtype)
@@ -277,19 +293,19 @@ def polar_online(
             s /= max(squared_norm(R), 1)
         if stop - start == 1:
             row = order[start]
-            read(X, first[row], second[row], v)
-            done = polar_one(v, target[row], sense[row], weight[row], s, lam, U, R, u, z, w, q)
-            if (batch + 1) % MEND_EVERY == 0:
-                mend(U, R)
+            read_vector(X, first[row], second[row], v)
+            done = polar_single_step(v, target[row], sense[row], weight[row], s, lam, U, R, u, z, w, q)
+            if (batch + 1) % CORRECT_EVERY == 0:
+                reorthonormalise(U, R)
         else:
             MU[:] = 0
             N[:] = 0
             size = 0.0
             for e in range(start, stop):
                 row = order[e]
-                read(X, first[row], second[row], v)
+                read_vector(X, first[row], second[row], v)
                 project_image(U, v, u)
-                slope = judged(project_image(R.T, u, z), target[row], sense[row], weight[row]) / (stop - start)
+                slope = weighted_slope(project_image(R.T, u, z), target[row], sense[row], weight[row]) / (stop - start)
                 for k in range(r):
                     c = slope * u[k]
                     size += abs(c)
@@ -297,8 +313,8 @@ def polar_online(
                         MU[k, j] += c * v[j]
                     for i in range(r):
                         N[k, i] += c * u[i]
-            done = np.isfinite(size) and polar_step(MU, N, s, lam, U, R)
+            done = np.isfinite(size) and polar_batch_step(MU, N, s, lam, U, R)
         if not done:
             skipped += 1
-    mend(U, R)
+    reorthonormalise(U, R)
     return skipped

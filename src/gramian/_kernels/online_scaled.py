@@ -1,7 +1,7 @@
-"""Online descent in the scaled geometry, compiled; arguments as in `online.py`.
+"""Compiled online descent in the scaled geometry; arguments as in `online.py`.
 
-C and its inverse are (d, d), or empty for the identity. η is the share of tr(GCGᵀ)/r that the geometry takes, by the
-batch's own level of fit.
+C and its inverse are (d, d), or empty for the identity. The damping η is level · tr(GCGᵀ)/r, where the level is
+√(loss of the batch / its loss at W = 0), at most 1.
 """
 
 from typing import Any
@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.compiled import compiled
-from gramian._kernels.online import MEND_EVERY, judged, project_image, read, squared_norm
+from gramian._kernels.online import CORRECT_EVERY, project_image, read_vector, squared_norm, weighted_slope
 
 
 @compiled
 def gram(G: Any, C: Any) -> Any:
-    """GCGᵀ for a transposed factor (r, d), (r, r)."""
+    """Return GCGᵀ, (r, r), for a transposed factor G (r, d)."""
     return np.dot(np.dot(G, C) if C.size else G, G.T)
 
 
 @compiled
-def refresh(G: Any, C: Any, K: Any) -> None:
-    """K = GCGᵀ, in place. Loops, for they compile several times faster than assignments of arrays."""
+def recompute_gram(G: Any, C: Any, K: Any) -> None:
+    """Write GCGᵀ into K (r, r)."""
+    # Loops compile several times faster than assignments of arrays.
     fresh = gram(G, C)
     for k in range(K.shape[0]):
         for i in range(K.shape[1]):
@@ -29,7 +30,7 @@ def refresh(G: Any, C: Any, K: Any) -> None:
 
 @compiled
 def damping(value: Any, zero: Any, K: Any) -> Any:
-    """η for K = GCGᵀ, by the value of a batch and that of W = 0."""
+    """Return η for K = GCGᵀ, given the loss of a batch and its loss at W = 0."""
     level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
     trace = K.dtype.type(0)
     for k in range(K.shape[0]):
@@ -39,7 +40,8 @@ def damping(value: Any, zero: Any, K: Any) -> Any:
 
 @compiled
 def cholesky(A: Any, L: Any) -> Any:
-    """L (r, r), lower, with L Lᵀ = A; False where A is not positive definite. Compiles in no time, unlike LAPACK's."""
+    """Write the lower triangular L (r, r) with L Lᵀ = A; return False if A is not positive definite."""
+    # These loops compile much faster than a call of LAPACK.
     for i in range(A.shape[0]):
         for j in range(i + 1):
             total = A[i, j]
@@ -55,8 +57,8 @@ def cholesky(A: Any, L: Any) -> Any:
 
 
 @compiled
-def substitute(L: Any, B: Any) -> None:
-    """(L Lᵀ)⁻¹ B in place on B (r, c), rows at a time."""
+def solve_matrix(L: Any, B: Any) -> None:
+    """Overwrite B (r, c) by (L Lᵀ)⁻¹ B, a row at a time."""
     r, c = B.shape
     for i in range(r):
         for k in range(i):
@@ -73,8 +75,8 @@ def substitute(L: Any, B: Any) -> None:
 
 
 @compiled
-def solve_one(L: Any, x: Any) -> None:
-    """(L Lᵀ)⁻¹ x in place on x (r)."""
+def solve_vector(L: Any, x: Any) -> None:
+    """Overwrite x (r,) by (L Lᵀ)⁻¹ x."""
     r = x.shape[0]
     for i in range(r):
         total = x[i]
@@ -88,7 +90,7 @@ def solve_one(L: Any, x: Any) -> None:
 
 
 @compiled
-def scaled_one(
+def scaled_single_step(
     v: Any,
     target: Any,
     sense: Any,
@@ -102,18 +104,18 @@ def scaled_one(
     w: Any,
     u: Any,
 ) -> Any:
-    """One scaled step for one measurement, in place on G and K = GCGᵀ; False where it is not finite.
+    """Take one scaled step for one measurement, in place on G and K = GCGᵀ; return False if it is not finite.
 
-    G moves by -w uᵀ with u = C⁻¹v, w = 2 s · slope (K + η I)⁻¹ z, z = Gv, and so K by a matrix of rank two: no d r²
-    anywhere. L (r, r), z, w (r) and u (d) are room to work in.
+    G changes by -w uᵀ with u = C⁻¹v, w = 2 s · slope (K + η I)⁻¹ z and z = G v. K changes by a matrix of rank two, so
+    that nothing costs O(d r²). L (r, r), z, w (r,) and u (d,) are workspace.
     """
     r, d = G.shape
     prediction = project_image(G, v, z)
-    slope = judged(prediction, target, sense, weight)
+    slope = weighted_slope(prediction, target, sense, weight)
     if slope == 0:
         return True
     nothing = target * 0
-    zero = judged(nothing, target, sense, weight) * (nothing - target)
+    zero = weighted_slope(nothing, target, sense, weight) * (nothing - target)
     eta = damping(slope * (prediction - target), zero, K)
     for k in range(r):
         K[k, k] += eta
@@ -133,7 +135,7 @@ def scaled_one(
     step = G.dtype.type(2 * s * slope)
     for k in range(r):
         w[k] = step * z[k]
-    solve_one(L, w)
+    solve_vector(L, w)
     size = G.dtype.type(0)
     for k in range(r):
         size += w[k] * w[k]
@@ -149,15 +151,18 @@ def scaled_one(
 
 
 @compiled
-def scaled_step(D: Any, value: Any, zero: Any, s: Any, C: Any, inverse: Any, G: Any, K: Any, L: Any) -> Any:
-    """One scaled step along a batch's mean D = M G (r, d), in place on G; False where it is not finite."""
+def scaled_batch_step(D: Any, value: Any, zero: Any, s: Any, C: Any, inverse: Any, G: Any, K: Any, L: Any) -> Any:
+    """Take one scaled step for a batch, in place on G; return False if it is not finite.
+
+    D (r, d) is the sum of slope · z vᵀ over the batch. D, K and L are overwritten.
+    """
     eta = damping(value, zero, K)
     for k in range(K.shape[0]):
         K[k, k] += eta
     if not (np.isfinite(squared_norm(D)) and eta > 0 and cholesky(K, L)):
         return False
     step = np.dot(D, inverse) if C.size else D
-    substitute(L, step)
+    solve_matrix(L, step)
     if not np.isfinite(s * squared_norm(step)):
         return False
     length = G.dtype.type(2 * s)
@@ -183,9 +188,9 @@ def scaled_online(
     inverse: Any,
     G: Any,
 ) -> Any:
-    """Scaled descent, in place on G (r, d): G -= s · 2 (GCGᵀ + η I)⁻¹ M G C⁻¹, M the mean over a batch.
+    """Run online descent in the scaled geometry, in place on G (r, d); return how many steps were skipped.
 
-    Returns the steps skipped.
+    For each batch G -= s · 2 (GCGᵀ + η I)⁻¹ G M C⁻¹, where M (d, d) is the mean of slope · v vᵀ over the batch.
     """
     r, d = G.shape
     v, u = np.empty(d, G.dtype), np.empty(d, G.dtype)
@@ -200,11 +205,11 @@ def scaled_online(
             s /= max(squared_norm(G), 1)
         if stop - start == 1:
             row = order[start]
-            read(X, first[row], second[row], v)
-            # A last batch of one sample follows larger ones, which do not keep K.
-            if p > 1 or (batch + 1) % MEND_EVERY == 0:
-                refresh(G, C, K)
-            if not scaled_one(v, target[row], sense[row], weight[row], s, inverse, G, K, L, z, w, u):
+            read_vector(X, first[row], second[row], v)
+            # If p > 1, this last batch of one follows larger batches, which do not update K.
+            if p > 1 or (batch + 1) % CORRECT_EVERY == 0:
+                recompute_gram(G, C, K)
+            if not scaled_single_step(v, target[row], sense[row], weight[row], s, inverse, G, K, L, z, w, u):
                 skipped += 1
             continue
         for k in range(r):
@@ -214,18 +219,18 @@ def scaled_online(
         zero = 0.0
         for e in range(start, stop):
             row = order[e]
-            read(X, first[row], second[row], v)
+            read_vector(X, first[row], second[row], v)
             prediction = project_image(G, v, z)
-            slope = judged(prediction, target[row], sense[row], weight[row])
+            slope = weighted_slope(prediction, target[row], sense[row], weight[row])
             value += slope * (prediction - target[row])
             nothing = target[row] * 0
-            zero += judged(nothing, target[row], sense[row], weight[row]) * (nothing - target[row])
+            zero += weighted_slope(nothing, target[row], sense[row], weight[row]) * (nothing - target[row])
             for k in range(r):
                 c = slope * z[k]
                 for j in range(d):
                     D[k, j] += c * v[j]
         if value != 0:
-            refresh(G, C, K)
-            if not scaled_step(D, value, zero, s / (stop - start), C, inverse, G, K, L):
+            recompute_gram(G, C, K)
+            if not scaled_batch_step(D, value, zero, s / (stop - start), C, inverse, G, K, L):
                 skipped += 1
     return skipped

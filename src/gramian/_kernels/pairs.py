@@ -1,6 +1,6 @@
-"""Measurements of pairs and triplets of samples: gather rows of the image, scatter weighted differences.
+"""Compiled measurements of pairs and triplets: gather rows of the image, scatter weighted differences.
 
-Where they are sorted by their first sample its row stays in the fastest cache: a third less time at rank 50.
+Pairs sorted by their first sample take a third less time at rank 50: the first sample's row stays in the L1 cache.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from gramian._kernels.compiled import compiled
 
 @compiled
 def pairs_predict(pairs: Any, Z: Any) -> Any:
-    """Squared distances ‖z_i - z_j‖², (m,)."""
+    """Return the squared distances ‖z_i - z_j‖² of the pairs, shape (m,)."""
     m, r = pairs.shape[0], Z.shape[1]
     prediction = np.empty(m, Z.dtype)
     for e in range(m):
@@ -27,7 +27,7 @@ def pairs_predict(pairs: Any, Z: Any) -> Any:
 
 @compiled
 def pairs_along(pairs: Any, Z: Any, T: Any) -> Any:
-    """The coefficients b, c of the squared distances along Z + s T."""
+    """Return the coefficients b, c of the squared distances a + b s + c s² along Z + s T, shape (m,) each."""
     m, r = pairs.shape[0], Z.shape[1]
     b = np.empty(m, Z.dtype)
     c = np.empty(m, Z.dtype)
@@ -46,12 +46,12 @@ def pairs_along(pairs: Any, Z: Any, T: Any) -> Any:
 
 @compiled
 def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
-    """L Z for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ, which is never formed."""
+    """Return L Z, shape (N, r), for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ, which is never formed."""
     m, r = pairs.shape[0], Z.shape[1]
     S = np.zeros_like(Z)
     for e in range(m):
         i, j, w = pairs[e, 0], pairs[e, 1], weight[e]
-        # Inactive constraints are common, and cost nothing.
+        # Inactive constraints, whose weight is 0, are common: skip them.
         if w != 0:
             for k in range(r):
                 z = w * (Z[i, k] - Z[j, k])
@@ -62,7 +62,7 @@ def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
 
 @compiled
 def triplets_predict(triplets: Any, Z: Any) -> Any:
-    """‖z_a - z_f‖² - ‖z_a - z_n‖² for triplets (anchor, near, far), (m,)."""
+    """Return ‖z_a - z_f‖² - ‖z_a - z_n‖² for triplets (anchor, near, far), shape (m,)."""
     m, r = triplets.shape[0], Z.shape[1]
     prediction = np.empty(m, Z.dtype)
     for e in range(m):
@@ -78,7 +78,7 @@ def triplets_predict(triplets: Any, Z: Any) -> Any:
 
 @compiled
 def triplets_along(triplets: Any, Z: Any, T: Any) -> Any:
-    """The coefficients b, c of the differences of squared distances along Z + s T."""
+    """Return the coefficients b, c of the predictions a + b s + c s² along Z + s T, shape (m,) each."""
     m, r = triplets.shape[0], Z.shape[1]
     b = np.empty(m, Z.dtype)
     c = np.empty(m, Z.dtype)
@@ -98,7 +98,7 @@ def triplets_along(triplets: Any, Z: Any, T: Any) -> Any:
 
 @compiled
 def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
-    """(L_far - L_near) Z for the graph Laplacians of the far and of the near pairs."""
+    """Return (L_far - L_near) Z, shape (N, r), for the graph Laplacians of the far pairs and the near pairs."""
     m, r = triplets.shape[0], Z.shape[1]
     S = np.zeros_like(Z)
     for e in range(m):

@@ -1,4 +1,4 @@
-"""The kernels again, in plain NumPy: what the compiled ones are tested against, and the place to read the formulas."""
+"""NumPy references of the compiled kernels: tests compare the two, and the formulas are easiest to read here."""
 
 from typing import Any
 
@@ -8,37 +8,37 @@ from gramian._kernels.subspace import SMALLEST_GRAM, SMALLEST_MOMENT, SMALLEST_S
 
 
 def each_predict(Z: Any) -> Any:
-    """Squared norms of the rows of Z, (N,)."""
+    """Return the squared norms of the rows of Z, shape (N,)."""
     return np.sum(Z * Z, axis=1)
 
 
 def each_along(Z: Any, T: Any) -> Any:
-    """The coefficients b, c of ‖z + s t‖² = a + b s + c s²."""
+    """Return the coefficients b, c of ‖z + s t‖² = a + b s + c s² for the rows z of Z and t of T, shape (N,) each."""
     return 2 * np.sum(Z * T, axis=1), np.sum(T * T, axis=1)
 
 
 def each_weigh(weight: Any, Z: Any) -> Any:
-    """The rows of Z, each times its weight."""
+    """Return the rows of Z, each multiplied by its weight, shape (N, r)."""
     return weight[:, None] * Z
 
 
-def shifted(Z: Any, T: Any, s: Any) -> Any:
-    """Z + s T."""
+def add_scaled(Z: Any, T: Any, s: Any) -> Any:
+    """Return Z + s T, shape (N, r)."""
     return Z + Z.dtype.type(s) * T
 
 
 def pairs_predict(pairs: Any, Z: Any) -> Any:
-    """Squared distances ‖z_i - z_j‖², (m,)."""
+    """Return the squared distances ‖z_i - z_j‖² of the pairs, shape (m,)."""
     return each_predict(Z[pairs[:, 0]] - Z[pairs[:, 1]])
 
 
 def pairs_along(pairs: Any, Z: Any, T: Any) -> Any:
-    """The coefficients b, c of the squared distances along Z + s T."""
+    """Return the coefficients b, c of the squared distances a + b s + c s² along Z + s T, shape (m,) each."""
     return each_along(Z[pairs[:, 0]] - Z[pairs[:, 1]], T[pairs[:, 0]] - T[pairs[:, 1]])
 
 
 def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
-    """L Z for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ."""
+    """Return L Z, shape (N, r), for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ."""
     S = np.zeros_like(Z)
     difference = weight[:, None] * (Z[pairs[:, 0]] - Z[pairs[:, 1]])
     np.add.at(S, pairs[:, 0], difference)
@@ -47,18 +47,18 @@ def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
 
 
 def triplets_predict(triplets: Any, Z: Any) -> Any:
-    """‖z_a - z_f‖² - ‖z_a - z_n‖² for triplets (anchor, near, far), (m,)."""
+    """Return ‖z_a - z_f‖² - ‖z_a - z_n‖² for triplets (anchor, near, far), shape (m,)."""
     return pairs_predict(triplets[:, [0, 2]], Z) - pairs_predict(triplets[:, [0, 1]], Z)
 
 
 def triplets_along(triplets: Any, Z: Any, T: Any) -> Any:
-    """The coefficients b, c of the differences of squared distances along Z + s T."""
+    """Return the coefficients b, c of the predictions a + b s + c s² along Z + s T, shape (m,) each."""
     far, near = (pairs_along(triplets[:, [0, k]], Z, T) for k in (2, 1))
     return far[0] - near[0], far[1] - near[1]
 
 
 def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
-    """(L_far - L_near) Z for the graph Laplacians of the far and of the near pairs."""
+    """Return (L_far - L_near) Z, shape (N, r), for the graph Laplacians of the far pairs and the near pairs."""
     return pairs_weigh(triplets[:, [0, 2]], weight, Z) - pairs_weigh(triplets[:, [0, 1]], weight, Z)
 
 
@@ -85,20 +85,20 @@ def squared_quartic(a: Any, b: Any, c: Any, target: Any, weight: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """aᵀ b."""
+    """Return aᵀ b."""
     return a @ b
 
 
 def solve(A: Any, b: Any, small: Any) -> Any:
-    """(A + small I)⁻¹ b; the lower triangle of A, the only one read, becomes that of Cholesky's factor."""
+    """Return (A + small I)⁻¹ b, shape (r,); the Cholesky factor overwrites the lower triangle of A."""
     below = np.tril_indices(len(A))
     L = np.linalg.cholesky(A + small * np.eye(len(A)))
     A[below] = L[below]
     return np.linalg.solve(L @ L.T, b)
 
 
-def subspace_weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
-    """Least-squares weights (r,) of v, 0 where not observed, on the frame; and its least pivot there, over m/d."""
+def subspace_fit_weights(frame: Any, v: Any, observed: Any, m: Any) -> Any:
+    """Return the least-squares weights (r,) of v on the observed rows, and their smallest squared pivot over m/d."""
     seen = frame[observed[:m]]
     w = np.linalg.lstsq(seen, v[observed[:m]], rcond=None)[0]
     pivots = np.diag(np.linalg.cholesky(seen.T @ seen + SMALLEST_GRAM * np.eye(seen.shape[1])))
@@ -106,20 +106,20 @@ def subspace_weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
 
 
 def subspace_rotate(frame: Any, e: Any, q: Any, tangent: Any) -> None:
-    """Turns the frame's direction q towards e, orthogonal to the frame: the polar factor of U + tangent e qᵀ."""
+    """Replace the frame U, in place, by the polar factor of U + tangent e qᵀ, for unit e, q and e orthogonal to U."""
     step = tangent * np.outer(e / np.linalg.norm(e), q / np.linalg.norm(q))
     left, _, right = np.linalg.svd(frame + step, full_matrices=False)
     frame[:] = left @ right
 
 
-def subspace_mend(frame: Any) -> None:
-    """Makes nearly orthonormal columns orthonormal, those before each taken off it."""
+def subspace_reorthonormalise(frame: Any) -> None:
+    """Orthonormalise the nearly orthonormal columns of the frame, in place, by a QR factorisation."""
     Q, R = np.linalg.qr(frame)
     frame[:] = Q * np.sign(np.diag(R))
 
 
 def subspace_observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: Any, observed: Any) -> Any:
-    """v = x - the mean with x in it, 0 where x is missing; lists the entries that are not, and gives their number."""
+    """Write the centred sample into v and return the number of its observed entries."""
     seen = np.flatnonzero(~np.isnan(x))
     observed[: len(seen)] = seen
     counts[seen] = keep * counts[seen] + 1
@@ -130,72 +130,85 @@ def subspace_observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: 
     return len(seen)
 
 
-def subspace_remember(moment: Any, w: Any, keep: Any) -> Any:
-    """Adds w wᵀ to the moment, what was there fading; gives its trace."""
+def subspace_update_moment(moment: Any, w: Any, keep: Any) -> Any:
+    """Write keep · moment + w wᵀ into the moment (r, r) and return its trace."""
     moment[:] = keep * moment + np.outer(w, w)
     return np.trace(moment)
 
 
 def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, center: Any) -> None:
-    """Moves a stream, in place, by the rows of X in an order; without mending, for every step is to rounding."""
+    """Update a stream, in place, with the rows of X in the given order.
+
+    The frame needs no correction, because each polar factor is orthonormal up to rounding.
+    """
     frame, moment, mean, counts, totals = stream
     d, r = frame.shape
     v, observed = np.zeros(d), np.zeros(d, np.intp)
     for x in X[order].astype(np.float64):
         m = subspace_observe(x, mean, counts, keep, center, v, observed)
         totals[1] += 1
-        w, share = subspace_weigh(frame, v, observed, m) if m >= r else (v, 0.0)
+        w, share = subspace_fit_weights(frame, v, observed, m) if m >= r else (v, 0.0)
         if share < SMALLEST_SHARE:
             totals[2] += 1
             continue
         e = np.where(np.isnan(x), 0, v - frame @ w)
         updates = totals[1] - totals[2]
         fading = min(keep, (updates - 1) / updates)
-        trace = subspace_remember(moment, w, fading)
+        trace = subspace_update_moment(moment, w, fading)
         totals[0] = fading * totals[0] + 1
         if w.any() and e.any():
             small = SMALLEST_MOMENT * trace * np.eye(r)
-            # The polar factor of U + e qᵀ is the geodesic's point at the angle arctan(‖q‖ ‖e‖), for it is of rank one.
+            # e qᵀ has rank one, so the polar factor of U + e qᵀ is on the geodesic, at the angle arctan(‖q‖ ‖e‖).
             q = w / (w @ w) if greedy else np.linalg.solve(moment + small, w) * d / m
             subspace_rotate(frame, e, q, np.linalg.norm(q) * np.linalg.norm(e))
 
 
 def triangle_pairs(n: Any) -> Any:
-    """The pairs (i, j), j < i < n, in the order of rows."""
+    """Return the pairs (i, j), j < i < n, ordered by i and then j, shape (n (n - 1)/2, 2)."""
     return np.column_stack(np.tril_indices(n, -1))
 
 
 def triangle_pack(A: Any) -> Any:
-    """The entries of A below the diagonal and above it, mirrored."""
+    """Return the entries A_ij and A_ji of the pairs j < i, shape (n (n - 1)/2,) each."""
     i, j = np.tril_indices(len(A), -1)
     return A[i, j], A[j, i]
 
 
 def triangle_unpack(values: Any, n: Any) -> Any:
-    """The symmetric matrix with these values below its diagonal."""
+    """Return the symmetric matrix, shape (n, n), with these values below its diagonal and zeros on it."""
     A = np.zeros((n, n), values.dtype)
     i, j = np.tril_indices(n, -1)
     A[i, j] = A[j, i] = values
     return A
 
 
-def nearest_of_two_kinds(
-    products: Any, squares: Any, anchors: Any, labels: Any, start: Any, nearest: Any, near: Any, farther: Any, far: Any
+def update_neighbours(
+    products: Any,
+    squares: Any,
+    anchors: Any,
+    labels: Any,
+    start: Any,
+    same_distances: Any,
+    same_indices: Any,
+    other_distances: Any,
+    other_indices: Any,
 ) -> None:
-    """Puts the samples of a tile into the lists of anchors: those of the anchor's label, and those of others."""
+    """Update each anchor's lists of nearest samples, of its own label and of others, in place, with a new tile."""
     tile = np.arange(start, start + products.shape[1])
     distances = squares[tile] - 2 * products
     same = labels[anchors][:, None] == labels[tile]
     itself = anchors[:, None] == tile
-    for barred, lengths, numbers in ((~same | itself, nearest, near), (same, farther, far)):
-        every = np.hstack([lengths, np.where(barred, np.inf, distances)])
-        found = np.hstack([numbers, np.where(barred, -1, tile)])
-        order = np.argsort(every, axis=1, kind="stable")[:, : lengths.shape[1]]
-        lengths[:], numbers[:] = np.take_along_axis(every, order, axis=1), np.take_along_axis(found, order, axis=1)
+    lists = ((~same | itself, same_distances, same_indices), (same, other_distances, other_indices))
+    for excluded, nearest, indices in lists:
+        candidates = np.hstack([nearest, np.where(excluded, np.inf, distances)])
+        candidate_indices = np.hstack([indices, np.where(excluded, -1, tile)])
+        order = np.argsort(candidates, axis=1, kind="stable")[:, : nearest.shape[1]]
+        nearest[:] = np.take_along_axis(candidates, order, axis=1)
+        indices[:] = np.take_along_axis(candidate_indices, order, axis=1)
 
 
-def insert(distance: Any, number: Any, distances: Any, numbers: Any) -> None:
-    """Puts a sample into a list sorted by distance, whose last falls out."""
+def insert_sorted(distance: Any, index: Any, distances: Any, indices: Any) -> None:
+    """Insert a sample into lists (k,) sorted by ascending distance, in place; the last entry is dropped."""
     place = np.searchsorted(distances[:-1], distance, side="right")
     distances[place:] = np.r_[distance, distances[place:-1]]
-    numbers[place:] = np.r_[number, numbers[place:-1]]
+    indices[place:] = np.r_[index, indices[place:-1]]

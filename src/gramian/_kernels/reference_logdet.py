@@ -1,4 +1,4 @@
-"""The LogDet projections again, in plain NumPy and as Kulis, Sustik and Dhillon have them: M = B Bᵀ, B <- B L."""
+"""NumPy reference of `logdet.py`, written as by Kulis, Sustik and Dhillon: M = B Bᵀ, and B <- B L for each pair."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def cholesky_step(beta: Any, w: Any) -> Any:
-    """The lower triangular L of L Lᵀ = I + β w wᵀ, (r, r), in O(r²)."""
+    """Return the lower triangular L, (r, r), with L Lᵀ = I + β w wᵀ, in O(r²)."""
     L = np.eye(len(w))
     for i in range(len(w)):
         t = 1 + beta * w[i] ** 2
@@ -19,17 +19,17 @@ def cholesky_step(beta: Any, w: Any) -> Any:
 def logdet_sweep(
     G: Any, first: Any, second: Any, inverse: Any, sense: Any, share: Any, order: Any, dual: Any, M: Any
 ) -> Any:
-    """Projects on every pair once, in an order, in place on dual (m,) and on M (r, r). Returns Σ |change of dual|."""
+    """Project onto every pair once, update dual (m,) and M (r, r) in place, and return Σ |change of dual|."""
     B = np.linalg.cholesky(M)
     gamma = np.inf if share == 1 else share / (1 - share)
     total = 0.0
     for e in order:
         w = B.T @ (G[first[e]] - G[second[e]])
         p = w @ w
-        # ρ, λ ≥ 0 and the slackened bound ξ of the paper: +1 for "at most" and "equal", -1 for "at least".
+        # ρ of the paper: +1 for "at most" and "equal", -1 for "at least". The paper's λ is ρ · dual.
         rho = -1 if sense[e] > 0 else 1
-        wanted = share * rho * (1 / p - (inverse[e] - dual[e] / gamma))
-        alpha = wanted if sense[e] == 0 else min(rho * dual[e], wanted)
+        full = share * rho * (1 / p - (inverse[e] - dual[e] / gamma))
+        alpha = full if sense[e] == 0 else min(rho * dual[e], full)
         B = B @ cholesky_step(rho * alpha / (1 - rho * alpha * p), w)
         dual[e] -= rho * alpha
         total += abs(alpha)

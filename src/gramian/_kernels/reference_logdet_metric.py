@@ -1,4 +1,4 @@
-"""The kernels of `logdet.py` again, in plain NumPy: what they are tested against."""
+"""NumPy reference of `logdet_metric.py`, which the compiled kernels are tested against."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def itml_cycle(X: Any, first: Any, second: Any, sense: Any, gamma: Any, A: Any, dual: Any, inverse: Any) -> Any:
-    """One projection onto each constraint, in place on A, the duals (m,) and 1/ξ (m,) of slacked bounds: Σ |Δ dual|."""
+    """Project onto every constraint once, in place on A, dual (m,) and inverse (m,), and return Σ |change of dual|."""
     change = 0.0
     for e, z in enumerate(X[first] - X[second]):
         v = A @ z
@@ -25,12 +25,12 @@ def itml_cycle(X: Any, first: Any, second: Any, sense: Any, gamma: Any, A: Any, 
 
 
 def lego_pass(X: Any, first: Any, second: Any, target: Any, sense: Any, eta: Any, A: Any) -> Any:
-    """One LogDet step for each violated pair, in place on A. Returns their number."""
+    """Take one LogDet step for each violated pair, in place on A, and return the number of steps."""
     updates = 0
-    for y, asked, z in zip(target, sense, X[first] - X[second], strict=True):
+    for y, bound, z in zip(target, sense, X[first] - X[second], strict=True):
         v = A @ z
         p = z @ v
-        if p <= 0 or p == y or asked * (p - y) > 0:
+        if p <= 0 or p == y or bound * (p - y) > 0:
             continue
         q = eta * y * p - 1
         root = np.hypot(q, 2 * np.sqrt(eta) * p)

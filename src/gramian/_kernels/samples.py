@@ -1,4 +1,4 @@
-"""Measurements of one sample each: rows of the image, squared and scaled."""
+"""Compiled measurements of one sample each, and the addition of two images."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gramian._kernels.compiled import compiled
 
 @compiled
 def each_predict(Z: Any) -> Any:
-    """Squared norms of the rows of Z, (N,)."""
+    """Return the squared norms of the rows of Z, shape (N,)."""
     N, r = Z.shape
     prediction = np.empty(N, Z.dtype)
     for i in range(N):
@@ -22,7 +22,7 @@ def each_predict(Z: Any) -> Any:
 
 @compiled
 def each_along(Z: Any, T: Any) -> Any:
-    """The coefficients b, c of ‖z + s t‖² = a + b s + c s², one row a sample."""
+    """Return the coefficients b, c of ‖z + s t‖² = a + b s + c s² for the rows z of Z and t of T, shape (N,) each."""
     N, r = Z.shape
     b = np.empty(N, Z.dtype)
     c = np.empty(N, Z.dtype)
@@ -39,7 +39,7 @@ def each_along(Z: Any, T: Any) -> Any:
 
 @compiled
 def each_weigh(weight: Any, Z: Any) -> Any:
-    """The rows of Z, each times its weight."""
+    """Return the rows of Z, each multiplied by its weight, shape (N, r)."""
     N, r = Z.shape
     S = np.empty_like(Z)
     for i in range(N):
@@ -49,8 +49,8 @@ def each_weigh(weight: Any, Z: Any) -> Any:
 
 
 @compiled
-def shifted(Z: Any, T: Any, s: Any) -> Any:
-    """Z + s T, both (N, r), without an array in between."""
+def add_scaled(Z: Any, T: Any, s: Any) -> Any:
+    """Return Z + s T, shape (N, r), without a temporary array."""
     N, r = Z.shape
     moved = np.empty((N, r), Z.dtype)
     length = Z.dtype.type(s)

@@ -1,7 +1,8 @@
-"""A frame that follows a stream of samples, some of their entries missing: one rotation of rank one a sample.
+"""Compiled subspace tracking: each sample, some of its entries missing, rotates an orthonormal frame once.
 
-With v a sample less the mean, 0 where not observed, and w its least-squares weights on the frame U, the residual is
-e = v - U w where observed; the frame turns towards it. All but the samples is float64, and changed in place.
+Let v be a sample minus the mean, 0 where not observed, and w its least-squares weights on the frame U. The residual is
+e = v - U w on the observed entries and 0 elsewhere. The frame is rotated towards e. All arrays but the samples are
+float64, and they are changed in place.
 """
 
 from typing import Any, NamedTuple
@@ -10,20 +11,23 @@ import numpy as np
 
 from gramian._kernels.compiled import compiled
 
-# After so many samples the frame is made orthonormal again; rounding grows in between.
-MEND_EVERY = 64
-# A sample is skipped if its observed entries hold less than this share of what is usual of a direction of the frame.
+# Samples between two corrections of the rounding errors in the frame's orthonormality.
+CORRECT_EVERY = 64
+# A sample is skipped if the smallest squared pivot of the frame's observed rows is below this share of m/d, which is
+# what m of d rows hold of a direction of the frame on average.
 SMALLEST_SHARE = 1e-3
-# What keeps the Gram matrix of the observed frame invertible, and, as a share of its trace, the moment of the weights
-# before r samples are seen. The first biases the weights, the second only a step.
+# Added to the diagonals of two matrices, so that they can be inverted: to the Gram matrix of the frame's observed rows,
+# and, as a share of its trace, to the moment of the weights, which is singular before r samples are seen. The first
+# biases the weights, the second only the step.
 SMALLEST_GRAM, SMALLEST_MOMENT = 1e-15, 1e-10
 
 
 class Stream(NamedTuple):
-    """All that a stream remembers, in float64; changed in place.
+    """The state of a tracked subspace, arrays of float64 that are changed in place.
 
-    The frame (d, r) is orthonormal; moment (r, r) is the fading sum of w wᵀ; mean and counts (d,) are those of
-    the entries observed; totals are the fading count of updates, the samples seen, and those skipped.
+    The frame (d, r) is orthonormal. The moment (r, r) is the exponentially weighted sum of w wᵀ. The mean (d,) and the
+    counts (d,) are those of the observed entries. The totals (3,) are the exponentially weighted number of updates, the
+    number of samples seen, and the number of samples skipped.
     """
 
     frame: Any
@@ -35,7 +39,7 @@ class Stream(NamedTuple):
 
 @compiled
 def dot(a: Any, b: Any) -> Any:
-    """aᵀ b."""
+    """Return aᵀ b."""
     total = 0.0
     for k in range(a.shape[0]):
         total += a[k] * b[k]
@@ -44,7 +48,7 @@ def dot(a: Any, b: Any) -> Any:
 
 @compiled
 def solve(A: Any, b: Any, small: Any) -> Any:
-    """(A + small I)⁻¹ b for a positive semidefinite A, by Cholesky's factor, which takes the place of A."""
+    """Return (A + small I)⁻¹ b, shape (r,), for a positive semidefinite A, which its Cholesky factor overwrites."""
     r = A.shape[0]
     x = b.copy()
     for k in range(r):
@@ -62,8 +66,12 @@ def solve(A: Any, b: Any, small: Any) -> Any:
 
 
 @compiled
-def subspace_weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
-    """Least-squares weights (r,) of v, 0 where not observed, on the frame; and its least pivot there, over m/d."""
+def subspace_fit_weights(frame: Any, v: Any, observed: Any, m: Any) -> Any:
+    """Return the least-squares weights (r,) of v on the frame's observed rows, and how well these rows determine them.
+
+    observed[:m] are the indices of the m observed entries. The second value is the smallest squared Cholesky pivot of
+    the observed rows' Gram matrix, divided by m/d; it is 1 for a complete sample.
+    """
     d, r = frame.shape
     w = np.zeros(r)
     for j in observed[:m]:
@@ -82,7 +90,7 @@ def subspace_weigh(frame: Any, v: Any, observed: Any, m: Any) -> Any:
 
 @compiled
 def subspace_rotate(frame: Any, e: Any, q: Any, tangent: Any) -> None:
-    """Turns the frame's direction q towards e by an angle given by its tangent."""
+    """Rotate the frame's direction q towards e, in place, by the angle of the given tangent."""
     cosine = 1 / np.sqrt(1 + tangent * tangent)
     size = np.sqrt(dot(q, q))
     towards = tangent * cosine / np.sqrt(dot(e, e))
@@ -93,8 +101,8 @@ def subspace_rotate(frame: Any, e: Any, q: Any, tangent: Any) -> None:
 
 
 @compiled
-def subspace_mend(frame: Any) -> None:
-    """Makes nearly orthonormal columns orthonormal, those before each taken off it."""
+def subspace_reorthonormalise(frame: Any) -> None:
+    """Orthonormalise the nearly orthonormal columns of the frame, in place, by the modified Gram-Schmidt process."""
     d, r = frame.shape
     for k in range(r):
         for i in range(k):
@@ -108,7 +116,11 @@ def subspace_mend(frame: Any) -> None:
 
 @compiled
 def subspace_observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: Any, observed: Any) -> Any:
-    """v = x - the mean with x in it, 0 where x is missing; lists the entries that are not, and gives their number."""
+    """Write the centred sample into v and return the number m of its observed entries.
+
+    The mean and the counts are updated with x first. v is 0 where x is missing; observed[:m] are the indices of the
+    other entries.
+    """
     m = 0
     for j in range(x.shape[0]):
         v[j] = 0.0
@@ -123,8 +135,8 @@ def subspace_observe(x: Any, mean: Any, counts: Any, keep: Any, center: Any, v: 
 
 
 @compiled
-def subspace_remember(moment: Any, w: Any, keep: Any) -> Any:
-    """Adds w wᵀ to the moment, what was there fading; gives its trace."""
+def subspace_update_moment(moment: Any, w: Any, keep: Any) -> Any:
+    """Write keep · moment + w wᵀ into the moment (r, r) and return its trace."""
     trace = 0.0
     for k in range(w.shape[0]):
         for i in range(w.shape[0]):
@@ -135,26 +147,26 @@ def subspace_remember(moment: Any, w: Any, keep: Any) -> Any:
 
 @compiled
 def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, center: Any) -> None:
-    """Moves a stream, in place, by the rows of X in an order; m is the number of observed entries."""
+    """Update a stream, in place, with the rows of X in the given order."""
     frame, moment, mean, counts, totals = stream
     d, r = frame.shape
     v, e, observed = np.zeros(d), np.zeros(d), np.zeros(d, np.intp)
     for i in order:
         m = subspace_observe(X[i], mean, counts, keep, center, v, observed)
         totals[1] += 1
-        if totals[1] % MEND_EVERY == 0:
-            subspace_mend(frame)
-        w, share = subspace_weigh(frame, v, observed, m) if m >= r else (v, 0.0)
+        if totals[1] % CORRECT_EVERY == 0:
+            subspace_reorthonormalise(frame)
+        w, share = subspace_fit_weights(frame, v, observed, m) if m >= r else (v, 0.0)
         if share < SMALLEST_SHARE:
             totals[2] += 1
             continue
         e[:] = 0.0
         for j in observed[:m]:
             e[j] = v[j] - dot(frame[j], w)
-        # After t samples, sample s counts s/t: steps fall like 2/t, and the start is forgotten like 1/t².
+        # After t samples, sample s has weight s/t: steps decrease like 2/t, and the weight of the start like 1/t².
         updates = totals[1] - totals[2]
         fading = min(keep, (updates - 1) / updates)
-        trace = subspace_remember(moment, w, fading)
+        trace = subspace_update_moment(moment, w, fading)
         totals[0] = fading * totals[0] + 1
         size, residual = np.sqrt(dot(w, w)), np.sqrt(dot(e, e))
         if size == 0 or residual == 0:

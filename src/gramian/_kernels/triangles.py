@@ -1,4 +1,7 @@
-"""The entries of matrices below their diagonal, row by row; in tiles, for half of the reads go down columns."""
+"""Compiled conversions between square matrices and vectors of their entries below the diagonal, ordered by rows.
+
+The loops go tile by tile, because half of the accesses run down columns.
+"""
 
 from typing import Any
 
@@ -11,7 +14,7 @@ TILE = 32
 
 @compiled
 def triangle_pairs(n: Any) -> Any:
-    """The pairs (i, j), j < i < n, in the order of rows, (n (n - 1)/2, 2)."""
+    """Return the pairs (i, j), j < i < n, ordered by i and then j, shape (n (n - 1)/2, 2)."""
     pairs = np.empty((n * (n - 1) // 2, 2), np.int64)
     k = 0
     for i in range(n):
@@ -24,7 +27,7 @@ def triangle_pairs(n: Any) -> Any:
 
 @compiled
 def triangle_pack(A: Any) -> Any:
-    """The entries of A below the diagonal and above it, mirrored, (n (n - 1)/2,) each."""
+    """Return the entries A_ij and A_ji of the pairs j < i, shape (n (n - 1)/2,) each."""
     n = A.shape[0]
     below = np.empty(n * (n - 1) // 2, A.dtype)
     above = np.empty(n * (n - 1) // 2, A.dtype)
@@ -39,7 +42,7 @@ def triangle_pack(A: Any) -> Any:
 
 @compiled
 def triangle_unpack(values: Any, n: Any) -> Any:
-    """The symmetric matrix (n, n) with these values below its diagonal, which is 0."""
+    """Return the symmetric matrix, shape (n, n), with these values below its diagonal and zeros on it."""
     A = np.zeros((n, n), values.dtype)
     for first in range(0, n, TILE):
         for second in range(0, first + 1, TILE):

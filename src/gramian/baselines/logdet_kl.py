@@ -1,4 +1,4 @@
-"""Kernels of fixed range space, nearest to a given one in the LogDet divergence."""
+"""LogDet kernel learning: the kernel nearest to a given one in the LogDet divergence, with the same range space."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ __all__ = ["LogDetKL"]
 
 
 class LogDetKL(KernelMap):
-    """A kernel K = G Gᵀ nearest to a start K₀ = G₀ G₀ᵀ of rank r, given bounds on the squared distances of pairs.
+    """Learn a kernel K = G Gᵀ near to a start K₀ = G₀ G₀ᵀ of rank r from bounds on squared distances of pairs.
 
-    Nearest in the LogDet divergence D, which is finite only where the range spaces are the same: G = G₀ B. Bounds b are
-    slackened to ξ at a price, and D(K, K₀) + γ D(diag ξ, diag b) is minimised by projecting on one pair after another
-    (Kulis, Sustik and Dhillon). With v = g₀_i - g₀_j, and a dual variable μ for each pair, not negative for "at most"
-    and not positive for "at least",
+    The LogDet divergence D is finite only for kernels of the same range space, so G = G₀ B. Bounds b are relaxed to ξ,
+    and D(K, K₀) + γ D(diag ξ, diag b) is minimised by cyclic projections onto one pair after another (Kulis, Sustik and
+    Dhillon). With v = g₀_i - g₀_j, and a dual variable μ for each pair (μ ≥ 0 for "at most", μ ≤ 0 for "at least"),
 
         B Bᵀ = (I + Σ μ v vᵀ)⁻¹,    1/ξ = 1/b - μ/γ.
 
     Parameters
     ----------
     rank : int or None
-        r, at most the rank of the centred K₀; None for that.
+        r, at most the rank of the centred K₀; None uses that rank.
     kernel, gamma, degree, coef0, center, alpha, n_pairs
-        As for `KernelLearner`; alpha is below 1, for the distances stay positive.
+        As for `KernelLearner`. alpha is below 1, because the distances stay positive.
     slack : float
-        γ, the price of leaving a bound; infinity for bounds that hold. Few sets of bounds can be held in a given range.
+        γ, the penalty weight of relaxed bounds; infinity for hard bounds. Few sets of hard bounds are feasible in a
+        given range space.
     shuffle : bool
-        True visits the pairs in a new random order in each sweep, False in the order they come in, as published. Where
-        pairs are many, that takes many times more sweeps.
+        True visits the pairs in a new random order in each sweep; False visits them in the given order, as published,
+        which takes many times more sweeps if there are many pairs.
     max_iter : int
-        The most sweeps over the pairs.
+        The maximum number of sweeps over the pairs.
     tol : float
-        Ends when ‖μ - μ_old‖₁ is at most tol (‖μ‖₂ + ‖μ_old‖₂) over a sweep.
+        Sweeps stop when ‖μ - μ_old‖₁ <= tol (‖μ‖₂ + ‖μ_old‖₂), for μ_old before a sweep and μ after it.
     random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
     embedding_ : array, shape (n, r)
-        G, one row a sample, of the symmetric B.
+        G = G₀ B with the symmetric B, one row for each sample.
     coefficients_ : array, shape (n, r)
-        K₀⁺ G of the centred kernel: the map of `transform`.
+        K₀⁺ G for the centred K₀; `transform` uses it.
     dual_ : array, shape (m,)
-        μ, for each pair.
+        The dual variable μ of each pair.
     n_iter_ : int
-        Sweeps made.
+        The number of sweeps.
     converged_ : bool
     message_ : str
         Why the sweeps ended.
@@ -65,8 +65,8 @@ class LogDetKL(KernelMap):
 
     Notes
     -----
-    O(r²) a projection, O(m r²) a sweep over m pairs, after O(n³) for the start. Pairs that coincide in the start stay
-    so.
+    The start takes O(n³), a projection O(r²), a sweep over m pairs O(m r²). Samples that coincide in the start still
+    coincide in the result.
 
     References
     ----------
@@ -117,7 +117,7 @@ class LogDetKL(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labels: classes drawn together and apart, by α.
+        """Learn from labels: shrink distances within a class and grow those between classes, by the share α.
 
         Parameters
         ----------
@@ -140,17 +140,17 @@ class LogDetKL(KernelMap):
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
-        """Learn from squared distances of pairs.
+        """Learn from bounds on the squared distances of pairs.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
         pairs : array of int, shape (m, 2)
-            Row numbers of two different samples.
+            Indices of two different samples.
         target : array, shape (m,), or float
             Squared distances b, positive.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them, optional
-            Whether a distance shall equal its target (when omitted), be at most or at least that.
+            Whether a distance should equal its target (default), be at most, or be at least the target.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class LogDetKL(KernelMap):
         checked_number("tol", self.tol, least=0)
 
     def _learn(self, X: Any, kernel: DecomposedKernel, asked: KernelPairs, rng: np.random.Generator) -> None:
-        """Project, and set all that a fit sets."""
+        """Run the projections and set the fitted attributes."""
         rank = len(kernel.values) if self.rank is None else int(self.rank)
         start = kernel_pca(kernel, rank, centred=self.center)
         apart = Pairs(asked.pairs).predict(start) > kernel.rounding
@@ -186,9 +186,9 @@ class LogDetKL(KernelMap):
         self._keep(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))
 
     def _project(self, start: Matrix, asked: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        """Return B Bᵀ (r, r) and μ (m,), by sweeps over the pairs."""
+        """Return B Bᵀ (r, r) and μ (m,), after sweeps over the pairs."""
         G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(asked.pairs.T)
-        # An "at least 0" holds: with an infinite inverse it is never active.
+        # A bound "at least 0" always holds: the inverse infinity keeps it inactive.
         inverse = np.divide(1.0, asked.target, out=np.full(len(asked.target), np.inf), where=asked.target > 0)
         share = 1 / (1 + 1 / self.slack)
         sense = asked.sense.astype(np.int8)
@@ -206,11 +206,11 @@ class LogDetKL(KernelMap):
             "relative change of the duals below tol" if self.converged_ else f"max_iter={self.max_iter} reached"
         )
         if not np.isfinite(core).all():
-            raise ValueError("the kernel is no longer finite: the bounds contradict each other. Choose a lower slack.")
+            raise ValueError("the kernel is no longer finite: the bounds contradict each other. Lower slack.")
         return core, dual
 
     def _warn(self) -> None:
-        """A ConvergenceWarning where the sweeps ran out."""
+        """Issue a ConvergenceWarning if the sweeps did not converge."""
         if not self.converged_:
             warnings.warn(
                 f"not converged after max_iter={self.max_iter} sweeps: in the last one the dual variables changed by "

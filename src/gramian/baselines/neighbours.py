@@ -1,4 +1,4 @@
-"""The graph of nearest samples, by the distances of a kernel."""
+"""The graph of nearest neighbours, by the distances of a kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ __all__ = ["kernel_distances", "neighbour_edges"]
 
 
 def kernel_distances(K: Matrix) -> Matrix:
-    """Squared distances K_ii + K_jj - 2 K_ij, (n, n)."""
+    """Return the squared distances K_ii + K_jj - 2 K_ij, shape (n, n)."""
     return np.maximum(np.diag(K)[:, None] + np.diag(K) - 2 * K, 0)
 
 
 def neighbour_edges(distances: Matrix, n_neighbors: int) -> Matrix:
-    """Pairs i < j, (m, 2), one of them among the n_neighbors nearest of the other; all pairs if samples are fewer."""
+    """Return the pairs i < j, shape (m, 2), where one sample is among the n_neighbors nearest of the other.
+
+    These are all pairs if n_neighbors >= n - 1.
+    """
     n = len(distances)
     k = min(n_neighbors, n - 1)
     apart = distances + np.diag(np.full(n, np.inf))

@@ -1,4 +1,4 @@
-"""Embeddings by the eigenvectors of a graph of samples, regressed on a kernel of them."""
+"""Kernel spectral regression: eigenvectors of a graph of samples, fitted by kernel ridge regression."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["KernelSpectralRegression"]
 
-# Eigenvalues of the graph, at most 1, that say nothing of who is near to whom.
+# Eigenvalues of the graph, which are at most 1, are treated as 0 up to this one.
 SMALLEST_EIGENVALUE = 1e-6
 
 
 class KernelSpectralRegression(KernelMap):
-    """An embedding G = K₀ A of rank r or less that follows a graph of samples: near ones, and pairs of one class.
+    """Learn an embedding G = K₀ A of rank at most r from a graph of nearest neighbours and pairs.
 
-    The graph joins nearest samples under K₀; pairs of one class are joined too, those of different classes parted. With
-    its adjacency N and degrees D, the leading eigenvectors q of D^{-1/2} N D^{-1/2}, without D^{1/2} 1, are the
-    responses y = D^{-1/2} q of kernel ridge regressions: a = (K₀ + α I)⁻¹ y, scaled to aᵀ (K₀ + α I) a = 1. K₀ is
-    centred.
+    The graph has an edge between nearest neighbours under K₀ and between the samples of similar pairs, and none
+    between those of dissimilar pairs. With adjacency N and degrees D, let q be the leading eigenvectors of
+    D^{-1/2} N D^{-1/2}, without the trivial D^{1/2} 1. The columns of A are kernel ridge regressions
+    a = (K₀ + α I)⁻¹ y of the responses y = D^{-1/2} q, scaled to aᵀ (K₀ + α I) a = 1. K₀ is centred.
 
     Parameters
     ----------
     rank : int
-        r, the most eigenvectors used: those of eigenvalues that are not positive are left out.
+        r, the largest number of eigenvectors used. Those without a positive eigenvalue are omitted.
     kernel, gamma, degree, coef0, n_pairs
         As for `KernelLearner`.
     n_neighbors : int
-        How many nearest samples each is joined to; 0 for a graph of the pairs alone.
+        The number of nearest neighbours that each sample has an edge to; 0 for a graph of the pairs only.
     ridge : float
-        α, in units of K₀, as published.
+        α, which is added to the diagonal of K₀ as it is, without scaling, as published.
     random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
     embedding_ : array, shape (n, r)
-        G, one row a sample.
+        G, one row for each sample.
     coefficients_ : array, shape (n, r)
-        A, in the range of K₀: the map of `transform`.
+        A, with columns in the range of K₀; `transform` uses it.
     eigenvalues_ : array, shape (r,)
-        Those of the graph, falling. 1 says that the graph falls apart, by its eigenvector.
+        Eigenvalues of the graph, descending. An eigenvalue 1 means that the graph is not connected; its eigenvector
+        separates the components.
     message_, n_features_in_
 
     Notes
     -----
-    O(n³), for the eigenvectors of the graph and of K₀. Samples that nothing is joined to have responses of 0.
+    A fit takes O(n³), for the eigenvectors of the graph and of K₀. Samples without edges have response 0.
 
     References
     ----------
@@ -118,13 +119,13 @@ class KernelSpectralRegression(KernelMap):
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, *, y: Any) -> Self:
-        """Learn from pairs of the same or of different kind.
+        """Learn from similar and dissimilar pairs.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
         pairs : array of int, shape (m, 2)
-            Row numbers of two different samples. Where a pair comes twice, different goes before same.
+            Indices of two different samples. A pair given with both signs counts as different.
         y : array of +1 (same) and -1 (different), shape (m,)
 
         Returns
@@ -145,13 +146,13 @@ class KernelSpectralRegression(KernelMap):
         checked_number("ridge", self.ridge, least=0, strict=True)
 
     def _learn(self, X: Any, kernel: DecomposedKernel, pairs: Matrix, same: Vector) -> None:
-        """Sets all that a fit sets."""
+        """Build the graph, solve the regressions and set the fitted attributes."""
         check_varies(kernel)
         graph = constrained_graph(kernel.kernel, self.n_neighbors, pairs, same)
         self.eigenvalues_, responses = graph_responses(graph, self.rank)
         coefficients = kernel.solve(responses, self.ridge)
         inside = kernel.vectors.T @ responses
-        # aᵀ (K₀ + α I) a = yᵀ a, with what a has across the range of K₀, where it is y/α.
+        # aᵀ (K₀ + α I) a = yᵀ a. `coefficients` lack the part y/α of a that is orthogonal to the range of K₀: add it.
         across = np.maximum(np.sum(responses**2, axis=0) - np.sum(inside**2, axis=0), 0) / self.ridge
         coefficients /= np.sqrt(np.sum(responses * coefficients, axis=0) + across)
         embedding = (kernel.vectors * kernel.values) @ (kernel.vectors.T @ coefficients)
@@ -160,25 +161,28 @@ class KernelSpectralRegression(KernelMap):
 
 
 def constrained_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Matrix:
-    """The adjacency (n, n), of 0 and 1: nearest samples and pairs that are the same, not those that are different."""
+    """Return the adjacency matrix (n, n): 1 for nearest neighbours and similar pairs, 0 for dissimilar pairs."""
     N = np.zeros(K.shape)
     near = neighbour_edges(kernel_distances(K), n_neighbors)
-    for edges, joined in ((near, 1), (pairs[same], 1), (pairs[~same], 0)):
+    for edges, value in ((near, 1), (pairs[same], 1), (pairs[~same], 0)):
         i, j = edges.T
-        N[i, j] = N[j, i] = joined
+        N[i, j] = N[j, i] = value
     return N
 
 
 def graph_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
-    """Leading eigenvalues (k,), falling, of D^{-1/2} N D^{-1/2} without D^{1/2} 1, and D^{-1/2} q for each, (n, k)."""
+    """Return the leading eigenvalues (k,), descending, of D^{-1/2} N D^{-1/2} and the responses D^{-1/2} q, (n, k).
+
+    The trivial eigenvector D^{1/2} 1 and eigenvalues that are not positive are omitted, so that k <= rank.
+    """
     degrees = N.sum(axis=1)
     if not degrees.any():
-        raise ValueError("no samples are joined. Give pairs that are the same, or n_neighbors of at least 1.")
+        raise ValueError("the graph has no edges. Give similar pairs (y=+1), or n_neighbors of at least 1.")
     inverse = np.divide(1.0, np.sqrt(degrees), out=np.zeros(len(N)), where=degrees > 0)
     trivial = np.sqrt(degrees / degrees.sum())
     S = inverse[:, None] * N * inverse - np.outer(trivial, trivial)
     values, vectors = scipy.linalg.eigh(S, subset_by_index=[len(N) - rank, len(N) - 1])
     kept = np.flatnonzero(values > SMALLEST_EIGENVALUE)[::-1]
     if not kept.size:
-        raise ValueError("the graph has no positive eigenvalues: too many are joined. Lower n_neighbors.")
+        raise ValueError("the graph has no positive eigenvalues: it has too many edges. Lower n_neighbors.")
     return values[kept], inverse[:, None] * align_signs(vectors[:, kept])

@@ -1,4 +1,4 @@
-"""Kernels of the largest variance that keep the distances of nearest samples."""
+"""Maximum variance unfolding: the kernel of largest variance that preserves the distances of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -25,45 +25,46 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["MaximumVarianceUnfolding"]
 
-# A share of the variance: with a larger gap a solution is told to be inaccurate.
+# A solution whose relative duality gap is larger is reported as inaccurate.
 LARGEST_GAP = 1e-3
 
 
 class MaximumVarianceUnfolding(BaseEstimator):
-    """The r leading directions of the centred kernel K of largest trace that keeps the distances of nearest samples.
+    """Embed samples by the centred kernel K of largest trace that preserves the distances of nearest neighbours.
 
-    A semidefinite programme, for small n, given to cvxpy: max tr K, K PSD, K 1 = 0, K_ii + K_jj - 2 K_ij = ‖x_i - x_j‖²
-    on the edges of the graph of nearest samples. No labels, and no map of new samples.
+    cvxpy solves the semidefinite programme max tr K subject to K PSD, K 1 = 0 and K_ii + K_jj - 2 K_ij = ‖x_i - x_j‖²
+    for the edges (i, j) of the neighbourhood graph. The embedding is given by the r leading eigenvectors of K. It uses
+    no labels, and new samples cannot be mapped.
 
     Parameters
     ----------
     rank : int
-        r, the directions of K kept.
+        r, the number of columns of the embedding.
     kernel, gamma, degree, coef0
-        As for `KernelLearner`: the distances are those of K₀, for "linear" the Euclidean ones.
+        As for `KernelLearner`. The distances are those of K₀, which are Euclidean for "linear".
     n_neighbors : int
-        How many nearest samples each is joined to. The graph must be connected.
+        The number of nearest neighbours that each sample has an edge to. The graph must be connected.
     solver : str
-        Of cvxpy, by name.
+        The name of a solver of cvxpy.
 
     Attributes
     ----------
     embedding_ : array, shape (n, r)
-        G, one row a sample, centred, the direction of largest variance first.
+        G, one row for each sample, centred, columns in descending order of variance.
     eigenvalues_ : array, shape (n,)
-        All of K, falling. What embedding_ leaves out is the sum of those after the first r.
+        All eigenvalues of K, descending. The embedding omits those after the first r.
     edges_ : array of int, shape (m, 2)
     weights_ : array, shape (m,)
-        Of the dual problem, min Σ w d over Laplacians Σ w (e_i - e_j)(e_i - e_j)ᵀ of no eigenvalue below 1 but for that
-        of the vector 1. They hold the edges against the pull apart.
+        Solution of the dual problem: min Σ w d, for squared distances d of the edges, over weights w whose Laplacian
+        Σ w (e_i - e_j)(e_i - e_j)ᵀ has no eigenvalue below 1, except that of the vector 1.
     gap_ : float
-        1 - tr K / Σ w d: how much larger a variance could be at the most, as a share.
+        The relative duality gap 1 - tr K / Σ w d.
     n_features_in_
 
     Notes
     -----
-    With m edges some O(n³ m + n² m² + m³) a step of an interior-point method: seconds for a hundred samples, and out of
-    reach for thousands.
+    With m edges, a step of an interior-point method takes about O(n³ m + n² m² + m³) operations: seconds for a hundred
+    samples, infeasible for thousands.
 
     References
     ----------
@@ -100,7 +101,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
         self.solver = solver
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Unfold samples.
+        """Solve the semidefinite programme for samples X and set the embedding.
 
         Parameters
         ----------
@@ -119,10 +120,11 @@ class MaximumVarianceUnfolding(BaseEstimator):
             distances = kernel_distances(kernel.decompose(X).kernel)
             self.edges_ = neighbour_edges(distances, self.n_neighbors)
             check_connected(self.edges_, len(distances), self.n_neighbors)
-            K, self.weights_ = unfolded(self.edges_, distances[tuple(self.edges_.T)], len(distances), self.solver)
+            lengths = distances[tuple(self.edges_.T)]
+            K, self.weights_ = solve_unfolding(self.edges_, lengths, len(distances), self.solver)
             values, vectors = scipy.linalg.eigh(K)
             self.eigenvalues_ = np.maximum(values[::-1], 0)
-            bound = float(self.weights_ @ distances[tuple(self.edges_.T)])
+            bound = float(self.weights_ @ lengths)
             self.gap_ = 1 - float(self.eigenvalues_.sum()) / bound if bound > 0 else 0.0
             leading = align_signs(vectors[:, ::-1][:, : self.rank])
             self.embedding_ = (leading * np.sqrt(self.eigenvalues_[: self.rank])).astype(X.dtype)
@@ -130,11 +132,11 @@ class MaximumVarianceUnfolding(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
-        """`embedding_`, (n, r), after `fit`."""
+        """Fit, and return `embedding_`, shape (n, r)."""
         return self.fit(X).embedding_
 
     def kernel_matrix(self) -> Matrix:
-        """G Gᵀ, (n, n): the best approximation of K of rank r."""
+        """Return G Gᵀ, shape (n, n), the best approximation of K of rank r."""
         check_is_fitted(self)
         return self.embedding_ @ self.embedding_.T
 
@@ -142,17 +144,17 @@ class MaximumVarianceUnfolding(BaseEstimator):
         return InputKernel.of(self).set_tags(super().__sklearn_tags__())
 
     def _warn(self) -> None:
-        """A ConvergenceWarning where the variance may be far from the largest."""
+        """Issue a ConvergenceWarning if the duality gap is large."""
         if abs(self.gap_) > LARGEST_GAP:
             warnings.warn(
-                f"the variance may be off by a share of {self.gap_:.1e}. Choose another solver of cvxpy.",
+                f"the solution is inaccurate: its relative duality gap is {self.gap_:.1e}. Choose another solver.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
 
-def loaded() -> Any:
-    """cvxpy, if it is there."""
+def import_cvxpy() -> Any:
+    """Return the module cvxpy; raise an ImportError that says how to install it."""
     try:
         import cvxpy
     except ImportError as error:
@@ -161,18 +163,21 @@ def loaded() -> Any:
 
 
 def check_connected(edges: Matrix, n: int, n_neighbors: int) -> None:
-    """A ValueError where the graph falls apart: nothing would hold its parts together."""
+    """Raise a ValueError if the graph is not connected, since the variance is then unbounded."""
     graph = scipy.sparse.coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n))
     parts, _ = connected_components(graph, directed=False)
     if parts > 1:
         raise ValueError(
-            f"the graph of n_neighbors={n_neighbors} is in {parts} parts, which could move apart without end. "
-            "Raise n_neighbors, or unfold each part on its own."
+            f"the graph of n_neighbors={n_neighbors} has {parts} components, so that the variance is unbounded. "
+            "Raise n_neighbors, or fit each component separately."
         )
 
 
-def edge_system(edges: Matrix, n: int) -> scipy.sparse.csr_array:
-    """The matrix (m, (n-1)²) that takes an L, row by row, to squared distances along the edges; sample 0 is at 0."""
+def edge_constraints(edges: Matrix, n: int) -> scipy.sparse.csr_array:
+    """Return the matrix (m, (n-1)²) that maps a Gram matrix L, flattened by rows, to squared distances of the edges.
+
+    L is that of the samples 1 .. n-1; sample 0 is the origin.
+    """
     (i, j), e, k = edges.T - 1, np.arange(len(edges)), n - 1
     row, column = np.tile(e, 4), np.concatenate([i, j, i, j]) * k + np.concatenate([i, j, j, i])
     value = np.repeat([1.0, 1.0, -1.0, -1.0], len(edges))
@@ -180,20 +185,21 @@ def edge_system(edges: Matrix, n: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((value[inside], (row[inside], column[inside])), shape=(len(edges), k * k))
 
 
-def unfolded(edges: Matrix, distances: Vector, n: int, solver: str) -> tuple[Matrix, Vector]:
-    """K (n, n), centred, of the largest trace, and dual weights (m,) that bound it.
+def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> tuple[Matrix, Vector]:
+    """Return the centred K (n, n) of largest trace and the feasible dual weights (m,).
 
-    With sample 0 at the origin, the others' Gram matrix L can be positive definite, which solvers want and a centred K
-    cannot; the variance tr L - 1ᵀ L 1 / n does not see where the origin is.
+    The variable is L (n-1, n-1), the Gram matrix of the other samples when sample 0 is the origin. Unlike a centred K,
+    L can be positive definite, as interior-point methods require. The objective tr L - 1ᵀ L 1 / n is the variance,
+    which does not depend on the origin.
     """
-    cp = loaded()
+    cp = import_cvxpy()
     unit = float(distances.mean()) or 1.0
     L = cp.Variable((n - 1, n - 1), PSD=True)
-    kept = edge_system(edges, n) @ cp.vec(L, order="C") == distances / unit
-    problem = cp.Problem(cp.Maximize(cp.trace(L) - cp.sum(L) / n), [kept])
+    constraint = edge_constraints(edges, n) @ cp.vec(L, order="C") == distances / unit
+    problem = cp.Problem(cp.Maximize(cp.trace(L) - cp.sum(L) / n), [constraint])
     try:
         with warnings.catch_warnings():
-            # Accuracy is judged afterwards, by the dual weights.
+            # Accuracy is checked afterwards, by the duality gap.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
             problem.solve(solver=solver)
     except cp.error.SolverError as error:
@@ -202,10 +208,10 @@ def unfolded(edges: Matrix, distances: Vector, n: int, solver: str) -> tuple[Mat
         raise ValueError(f"solver={solver!r} found the problem {problem.status}. Choose another solver of cvxpy.")
     K = np.pad(unit * L.value, ((1, 0), (1, 0)))
     K = K - K.mean(axis=0)
-    return K - K.mean(axis=1, keepdims=True), feasible(edges, kept.dual_value, n)
+    return K - K.mean(axis=1, keepdims=True), scale_to_feasible(edges, constraint.dual_value, n)
 
 
-def feasible(edges: Matrix, weights: Vector, n: int) -> Vector:
-    """Weights (m,) scaled to a Laplacian whose least eigenvalue, but for that of the vector 1, is 1."""
+def scale_to_feasible(edges: Matrix, weights: Vector, n: int) -> Vector:
+    """Return weights (m,) scaled so that the second smallest eigenvalue of their Laplacian is 1, else infinite ones."""
     least = scipy.linalg.eigvalsh(Pairs(edges, n).weigh(weights, np.eye(n)), subset_by_index=[1, 1])[0]
     return weights / least if least > 0 else np.full(len(edges), np.inf)

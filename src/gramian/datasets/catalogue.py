@@ -1,6 +1,6 @@
-"""Every data set that `load` knows: adding one is adding one entry.
+"""The catalogue of data sets that `load` knows, one entry each.
 
-Licences and OpenML ids are as remembered by those who collected the files, not looked up at the source.
+The licences and OpenML ids come from those who collected the files; they were not looked up at the source.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from gramian.datasets.dataset import Dataset
-from gramian.datasets.planted import three_groups
-from gramian.datasets.prepare import arcsinh, complete_and_distinct, logarithm, sampled, without_constant_columns
+from gramian.datasets.planted import make_three_groups
+from gramian.datasets.prepare import (
+    arcsinh_transform,
+    drop_constant_columns,
+    drop_missing_and_duplicates,
+    log_transform,
+    sample_classes,
+)
 
-__all__ = ["CATALOGUE", "Entry", "found"]
+__all__ = ["CATALOGUE", "Entry", "find_entry"]
 
 UCI = "UCI Machine Learning Repository"
 CC_BY, UNSTATED = "CC BY 4.0", "none stated"
@@ -26,31 +32,32 @@ CC_BY, UNSTATED = "CC BY 4.0", "none stated"
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a data set before it is loaded.
+    """The description of a data set before it is loaded.
 
     Attributes
     ----------
     size : tuple of int
-        Samples, features and classes as published, before any preparation; a file must have just these.
+        The numbers of samples, features and classes as published, before any preparation. A file must match them.
     origin, licence : str
     remark : str
-        What a user should know.
+        Further information for users.
     prepare : callable, optional
-        Dataset to Dataset; not applied where raw=True. `prepared` says in words what it does.
+        A function that takes and returns a Dataset, not applied if raw=True. `prepared` describes it in words.
     make : callable, optional
-        Gives the Dataset where it needs no file.
+        A function that returns the Dataset, if it needs no file.
     file : str
-        The file's name without .npz, where it is not that of the set.
+        The file's name without .npz, if it differs from the name of the set.
     openml : tuple of str and int, optional
-        Name and id.
+        The set's name and id at OpenML.
     labels : tuple of str
-        OpenML's labels in the order of the file's numbers, where that is not the sorted one.
+        OpenML's labels in the order of the file's integers, if they are not sorted.
     test_counts : tuple of int
-        Samples of each class in the standard test set, which is the last rows; for OpenML, which has no mask.
+        The number of samples of each class in the standard test set, which is the last rows. Used for downloads from
+        OpenML, which have no mask.
     span : tuple of float, optional
-        The least and the greatest value, where OpenML may have others.
+        The smallest and the largest value, if those at OpenML may differ.
     missing : bool
-        True where values may be NaN; other sets with NaN are refused.
+        True if values may be NaN. Otherwise NaN is an error.
     """
 
     size: tuple[int, int, int]
@@ -68,8 +75,8 @@ class Entry:
     missing: bool = False
 
     @property
-    def text(self) -> str:
-        """All of it in a few sentences."""
+    def description(self) -> str:
+        """Return the size, origin, licence and preparation in a few sentences."""
         n, d, classes = self.size
         parts = [f"{n} x {d} in {classes} classes. {self.origin}. Licence: {self.licence}.", self.remark]
         parts.append(f"Prepared: {self.prepared}" if self.prepared else "")
@@ -77,15 +84,15 @@ class Entry:
         return " ".join(part for part in parts if part)
 
 
-def shipped(loader: Callable[[], Any]) -> Callable[[], Dataset]:
-    """A data set that comes with scikit-learn."""
+def scikit_learn_loader(loader: Callable[[], Any]) -> Callable[[], Dataset]:
+    """Return a function that loads a data set of scikit-learn as a Dataset."""
 
-    def made() -> Dataset:
+    def load() -> Dataset:
         bunch = loader()
         features, targets = (tuple(str(name) for name in bunch[key]) for key in ("feature_names", "target_names"))
         return Dataset("", bunch.data, bunch.target.astype(np.int64), None, features, targets)
 
-    return made
+    return load
 
 
 PENDIGITS = Entry(
@@ -101,16 +108,16 @@ CATALOGUE: dict[str, Entry] = {
     # The paper's table, in its order.
     "gyrb": Entry(
         size=(52, 52, 3),
-        origin="Planted here by a fixed seed; see `gramian.datasets.gyrb` for other seeds",
+        origin="Synthetic, drawn with a fixed seed; see `gramian.datasets.gyrb` for other seeds",
         licence="that of gramian",
-        remark="A stand-in: the GyrB kernel of Tsuda, Rätsch and Warmuth (2005) could not be had. X is the kernel.",
-        make=three_groups,
+        remark="A stand-in: the GyrB kernel of Tsuda, Rätsch and Warmuth (2005) is not available. X is the kernel.",
+        make=make_three_groups,
     ),
     "digits_389": replace(
         PENDIGITS,
-        remark="The paper's Digits: its 300 samples are not known, these are drawn by a fixed seed.",
+        remark="The paper's Digits. Which 300 samples it used is not known; these are drawn with a fixed seed.",
         prepared="100 samples of each of the digits 3, 8 and 9: 300 x 16 in 3 classes.",
-        prepare=partial(sampled, classes=(3, 8, 9), per_class=100, random_state=0),
+        prepare=partial(sample_classes, classes=(3, 8, 9), per_class=100, random_state=0),
         file="pendigits",
     ),
     "wine": Entry(
@@ -118,14 +125,14 @@ CATALOGUE: dict[str, Entry] = {
         origin=f'{UCI}, "Wine"; donor S. Aeberhard, 1991; from scikit-learn',
         licence=CC_BY,
         remark="The paper's table says 13 classes; there are 3.",
-        make=shipped(load_wine),
+        make=scikit_learn_loader(load_wine),
     ),
     "ionosphere": Entry(
         size=(351, 34, 2),
         origin=f'{UCI}, "Ionosphere"; donor V. Sigillito, 1989',
         licence=CC_BY,
         prepared="the constant column is dropped, which leaves the paper's 33 features.",
-        prepare=without_constant_columns,
+        prepare=drop_constant_columns,
         openml=("ionosphere", 59),
     ),
     "balance_scale": Entry(
@@ -139,7 +146,7 @@ CATALOGUE: dict[str, Entry] = {
         size=(150, 4, 3),
         origin=f'{UCI}, "Iris"; R. A. Fisher, 1936; from scikit-learn',
         licence=CC_BY,
-        make=shipped(load_iris),
+        make=scikit_learn_loader(load_iris),
     ),
     "soybean": Entry(
         size=(683, 35, 19),
@@ -147,7 +154,7 @@ CATALOGUE: dict[str, Entry] = {
         licence=CC_BY,
         remark="Category codes, several of them without an order; NaN is missing (raw=True only).",
         prepared="rows with missing values and repeated rows are dropped: 532 x 35 in 15 classes (the paper: 17).",
-        prepare=complete_and_distinct,
+        prepare=drop_missing_and_duplicates,
         openml=("soybean", 42),
         missing=True,
         labels=(
@@ -187,28 +194,28 @@ CATALOGUE: dict[str, Entry] = {
         licence=UNSTATED,
         remark="With arcene it stands in for the paper's Prostate, whose dimension it comes near to.",
         prepared="arcsinh(x/50), since intensities have heavy tails and a fifth of them are negative.",
-        prepare=partial(arcsinh, unit=50.0),
+        prepare=partial(arcsinh_transform, unit=50.0),
     ),
     # Others.
     "breast_cancer": Entry(
         size=(569, 30, 2),
         origin=f'{UCI}, "Breast Cancer Wisconsin (Diagnostic)"; W. H. Wolberg et al., 1995; from scikit-learn',
         licence=CC_BY,
-        make=shipped(load_breast_cancer),
+        make=scikit_learn_loader(load_breast_cancer),
     ),
     "colon": Entry(
         size=(62, 2000, 2),
         origin="Alon et al., PNAS 96 (1999): colon tissue microarray",
         licence=UNSTATED,
         prepared="the natural logarithm of the intensities.",
-        prepare=logarithm,
+        prepare=log_transform,
     ),
     "digits": Entry(
         size=(1797, 64, 10),
         origin=f"{UCI}: the test samples of optdigits; from scikit-learn",
         licence=CC_BY,
         remark="Not the paper's Digits: that is digits_389.",
-        make=shipped(load_digits),
+        make=scikit_learn_loader(load_digits),
     ),
     "mnist": Entry(
         size=(70000, 784, 10),
@@ -240,15 +247,15 @@ CATALOGUE: dict[str, Entry] = {
     ),
 }
 
-#: Sets that are asked for and cannot be had, and what to take instead.
+#: Sets of the paper that are not available, and what to use instead.
 UNOBTAINABLE = {
-    "prostate": "the Prostate spectra of Petricoin et al. (2002) could not be had. 'arcene' (mass spectra) and "
-    "'gordon_lung' (as many features) stand in for them."
+    "prostate": "the Prostate spectra of Petricoin et al. (2002) are not available. Use 'arcene' (mass spectra) or "
+    "'gordon_lung' (a similar number of features) instead."
 }
 
 
-def found(name: str) -> tuple[str, Entry]:
-    """A set's name as the catalogue has it, and its entry; spaces, hyphens and capitals do not matter."""
+def find_entry(name: str) -> tuple[str, Entry]:
+    """Return a set's name in the catalogue and its entry; spaces, hyphens and capitals do not matter."""
     key = str(name).strip().lower().replace(" ", "_").replace("-", "_")
     if key in CATALOGUE:
         return key, CATALOGUE[key]
@@ -256,4 +263,4 @@ def found(name: str) -> tuple[str, Entry]:
         raise ValueError(f"name={name!r}: {UNOBTAINABLE[key]}")
     close = get_close_matches(key, CATALOGUE, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"name={name!r} is unknown.{hint} Known are {', '.join(sorted(CATALOGUE))}.")
+    raise ValueError(f"name={name!r} is unknown.{hint} Choose one of {', '.join(sorted(CATALOGUE))}.")

@@ -1,4 +1,4 @@
-"""What `load` gives back."""
+"""The value that `load` returns."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Dataset"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples and labels, with names where they have some.
+    """Samples and labels, with the names of features and classes if they are known.
 
     Attributes
     ----------
     name : str
     X : array or CSR matrix, shape (n, d)
-        Not standardised: fit the scaler to the samples learned from.
+        Not standardised: fit the scaler on the training samples.
     y : array of int, shape (n,)
         0 .. classes-1.
     test : array of bool, shape (n,), or None
-        True for the standard test set, where there is one.
+        True for the samples of the standard test set; None if there is no such set.
     feature_names, target_names : tuple of str
-        Empty where there are none; the class of sample i is `target_names[y[i]]`.
+        Empty if unknown; the class of sample i is `target_names[y[i]]`.
     description : str
-        Origin, licence, and what was prepared.
+        Origin, licence and preparation.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """How many different labels there are."""
+        """Return the number of different labels."""
         return len(np.unique(self.y))
 
     def split(self) -> tuple[Any, Any, Vector, Vector]:
-        """X_train, X_test, y_train, y_test of the standard split."""
+        """Return X_train, X_test, y_train, y_test of the standard split."""
         if self.test is None:
             raise ValueError(
                 f"{self.name!r} has no standard split. "
@@ -65,7 +65,7 @@ class Dataset:
         return self.X[~self.test], self.X[self.test], self.y[~self.test], self.y[self.test]
 
     def take(self, rows: Rows) -> Dataset:
-        """Some of the samples, in the order of `rows`; labels and split with them."""
+        """Return the data set of some samples, given by their indices, in that order; labels and split follow."""
         test = None if self.test is None else self.test[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], test=test)
 

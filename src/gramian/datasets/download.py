@@ -1,4 +1,4 @@
-"""Data sets from OpenML, through scikit-learn; needs a network and no pandas."""
+"""Download of data sets from OpenML through scikit-learn, without pandas."""
 
 from __future__ import annotations
 
@@ -9,67 +9,70 @@ from sklearn.datasets import fetch_openml
 
 from gramian.types import Matrix, Vector
 
-__all__ = ["fetched"]
+__all__ = ["fetch_arrays"]
 
 
-def fetched(
+def fetch_arrays(
     openml_id: int,
     labels: tuple[str, ...] = (),
     test_counts: tuple[int, ...] = (),
     span: tuple[float, float] | None = None,
 ) -> dict[str, Vector]:
-    """The arrays of a file of `gramian.datasets`, from OpenML.
+    """Download a data set from OpenML and return the arrays of its file, as described in `store.py`.
 
-    Values are kept in float32, or in a small integer type where they are whole; categories are numbered as OpenML
-    lists them, missing values are NaN.
+    Values are stored as float32, or in a small integer type if they are non-negative integers. Categories are encoded
+    as integers, in the order that OpenML lists them. Missing values are NaN.
 
     Parameters
     ----------
     openml_id : int
-        Which names one version of one set.
+        The id of one version of one data set.
     labels : tuple of str
-        OpenML's labels in the order of the numbers that they get; sorted by default.
+        OpenML's labels: label k is encoded as the integer k. Sorted by default.
     test_counts : tuple of int
-        How many of each class the standard test set has. It is taken to be the last rows where these have just so many,
-        else there is none.
+        The number of samples of each class in the standard test set. The last rows are taken as the test set if they
+        have exactly these counts; otherwise the result has no test set.
     span : tuple of float, optional
-        The least and the greatest value; what has others is brought to them by one affine map of all values.
+        The smallest and the largest value. One affine map brings all values to this range.
     """
-    # liac-arff is slow on large sets but numbers categories, and is part of scikit-learn.
-    found = fetch_openml(data_id=openml_id, as_frame=False, parser="liac-arff", cache=False)
-    target, names = numbered(found.target, labels)
-    X = np.asarray(found.data, dtype=np.float64)
+    # The parser liac-arff is slow on large sets, but it encodes categories and is part of scikit-learn.
+    bunch = fetch_openml(data_id=openml_id, as_frame=False, parser="liac-arff", cache=False)
+    target, names = encode_labels(bunch.target, labels)
+    X = np.asarray(bunch.data, dtype=np.float64)
     if span is not None:
         X = np.interp(X, [X.min(), X.max()], span)
-    arrays = {"data": compact(X), "target": target, "target_names": names}
-    if found.get("feature_names"):
-        arrays["feature_names"] = np.array(found.feature_names, dtype=str)
+    arrays = {"data": shrink_dtype(X), "target": target, "target_names": names}
+    if bunch.get("feature_names"):
+        arrays["feature_names"] = np.array(bunch.feature_names, dtype=str)
     test = np.arange(len(target)) >= len(target) - sum(test_counts)
     if test_counts and np.bincount(target[test], minlength=len(names)).tolist() == list(test_counts):
         arrays["test_mask"] = test
     return arrays
 
 
-def numbered(labels: Any, order: tuple[str, ...] = ()) -> tuple[Vector, Vector]:
-    """Labels as integers from 0, and the text of each: in the order given, else sorted, numbers as numbers."""
+def encode_labels(labels: Any, order: tuple[str, ...] = ()) -> tuple[Vector, Vector]:
+    """Return labels as integers from 0, shape (n,), and the text of each class.
+
+    Classes are in the given order, else sorted, numbers by their value.
+    """
     words = np.char.strip(np.asarray(labels).astype(str), "'\" ")
-    names = np.array(order or sorted(set(words.tolist()), key=by_value))
+    names = np.array(order or sorted(set(words.tolist()), key=numeric_sort_key))
     if not np.isin(words, names).all():
-        strange = str(words[~np.isin(words, names)][0])
-        raise ValueError(f"OpenML's label {strange!r} is none of {', '.join(names)}")
+        unknown = str(words[~np.isin(words, names)][0])
+        raise ValueError(f"OpenML's label {unknown!r} is none of {', '.join(names)}")
     rank = np.argsort(names)
     return rank[np.searchsorted(names, words, sorter=rank)].astype(np.uint8), names
 
 
-def by_value(word: str) -> tuple[float, str]:
-    """A key that sorts numbers by their value, and other words after them."""
+def numeric_sort_key(word: str) -> tuple[float, str]:
+    """Return a key that sorts numbers by value and other words after them."""
     try:
         return float(word), word
     except ValueError:
         return np.inf, word
 
 
-def compact(X: Matrix) -> Matrix:
-    """X in the smallest unsigned type that holds it, float32 where none does."""
+def shrink_dtype(X: Matrix) -> Matrix:
+    """Return X in the smallest unsigned integer type that represents it exactly, else in float32."""
     whole = np.isfinite(X).all() and X.min() >= 0 and bool((np.rint(X) == X).all())
     return X.astype(np.min_scalar_type(int(X.max())) if whole else np.float32)

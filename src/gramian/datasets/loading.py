@@ -1,4 +1,4 @@
-"""Data sets by name: from scikit-learn, from a file, or from OpenML."""
+"""Loading of data sets by name, from scikit-learn, from a file, or from OpenML."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from gramian.datasets import store
-from gramian.datasets.catalogue import CATALOGUE, Entry, found
+from gramian.datasets.catalogue import CATALOGUE, Entry, find_entry
 from gramian.datasets.dataset import Dataset
-from gramian.datasets.download import fetched
-from gramian.datasets.planted import three_groups
-from gramian.datasets.prepare import sampled
+from gramian.datasets.download import fetch_arrays
+from gramian.datasets.planted import make_three_groups
+from gramian.datasets.prepare import sample_classes
 
-__all__ = ["NotAtHand", "at_hand", "describe", "digits_389", "gyrb", "load", "names"]
+__all__ = ["DatasetNotFound", "describe", "digits_389", "gyrb", "is_available", "load", "names"]
 
 
-class NotAtHand(FileNotFoundError):
-    """Raised where a data set is neither at hand nor to be had; the message says which file to put where.
+class DatasetNotFound(FileNotFoundError):
+    """Raised if a data set has no local file and cannot be downloaded; the message says which file to put where.
 
     Examples
     --------
-    >>> from gramian.datasets import NotAtHand, load
+    >>> from gramian.datasets import DatasetNotFound, load
     >>> try:
     ...     samples = load("yaleb", download=False).X
-    ... except NotAtHand as error:
+    ... except DatasetNotFound as error:
     ...     print("Put yaleb.npz into" in str(error))
     ... else:
     ...     print(samples.shape == (2414, 1024))
@@ -37,31 +37,31 @@ class NotAtHand(FileNotFoundError):
 
 
 def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: bool = True) -> Dataset:
-    """A data set, prepared as in the paper but not standardised.
+    """Return a data set by name, prepared as in the paper but not standardised.
 
-    It is looked for in scikit-learn, in the folder that the environment variable GRAMIAN_DATA names, and in the cache;
-    where none of them has it, it is downloaded from OpenML into the cache, unless GRAMIAN_OFFLINE is set.
+    The set is searched for in scikit-learn, in the folder named by the environment variable GRAMIAN_DATA, and in the
+    cache. If none of them has it, it is downloaded from OpenML into the cache, unless GRAMIAN_OFFLINE is set.
 
     Parameters
     ----------
     name : str
         One of `names()`.
     raw : bool
-        True leaves the data as it was published, with its missing values (NaN) and repeated rows.
+        True returns the data as published, with missing values (NaN) and repeated rows.
     dtype : {np.float64, np.float32}
         The type of X.
     download : bool
-        False never asks the network.
+        False never uses the network.
 
     Returns
     -------
     Dataset
-        See its `description` for what was prepared.
+        Its `description` says how it was prepared.
 
     Raises
     ------
-    NotAtHand
-        A FileNotFoundError, where the set is neither at hand nor to be downloaded; it says which file to put where.
+    DatasetNotFound
+        A FileNotFoundError, if the set has no local file and cannot be downloaded.
 
     Examples
     --------
@@ -72,15 +72,15 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
     >>> wine.X.shape, wine.feature_names[0], wine.target_names
     ((178, 13), 'alcohol', ('class_0', 'class_1', 'class_2'))
     """
-    key, entry = found(name)
-    kind = checked_kind(dtype)
-    dataset = stored(key, entry, download) if entry.make is None else entry.make()
-    dataset = replace(dataset, name=key, X=dataset.X.astype(kind), description=entry.text)
+    key, entry = find_entry(name)
+    kind = check_dtype(dtype)
+    dataset = load_file(key, entry, download) if entry.make is None else entry.make()
+    dataset = replace(dataset, name=key, X=dataset.X.astype(kind), description=entry.description)
     return dataset if raw or entry.prepare is None else entry.prepare(dataset)
 
 
-def checked_kind(dtype: Any) -> np.dtype:
-    """The type of X, given as one or by name."""
+def check_dtype(dtype: Any) -> np.dtype:
+    """Return the dtype of X; raise a ValueError unless it is float64 or float32."""
     try:
         kind = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -90,62 +90,65 @@ def checked_kind(dtype: Any) -> np.dtype:
     return kind
 
 
-def stored(name: str, entry: Entry, download: bool) -> Dataset:
-    """A data set that has a file, downloaded if need be."""
+def load_file(name: str, entry: Entry, download: bool) -> Dataset:
+    """Return a data set from its file, which is downloaded first if there is none."""
     stem = entry.file or name
-    path = store.file_of(stem)
+    path = store.find_file(stem)
     if path is not None:
         return store.read(path, entry.size, entry.missing)
     if entry.openml is None:
-        raise NotAtHand(advice(stem, entry, "it is not on OpenML"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "it is not on OpenML"))
     if not download:
-        raise NotAtHand(advice(stem, entry, "download=False"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "download=False"))
     if os.environ.get("GRAMIAN_OFFLINE"):
-        raise NotAtHand(advice(stem, entry, "GRAMIAN_OFFLINE is set"))
+        raise DatasetNotFound(missing_file_message(stem, entry, "GRAMIAN_OFFLINE is set"))
     try:
         with warnings.catch_warnings():
-            # Of every attempt that fails; the error tells once.
+            # scikit-learn warns of each failed attempt; the error below reports the failure once.
             warnings.simplefilter("ignore")
-            arrays = fetched(entry.openml[1], entry.labels, entry.test_counts, entry.span)
-        dataset = store.dataset_of(arrays, entry.size, entry.missing)
+            arrays = fetch_arrays(entry.openml[1], entry.labels, entry.test_counts, entry.span)
+        dataset = store.build_dataset(arrays, entry.size, entry.missing)
     except (OSError, ValueError, HTTPException) as error:
-        cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be had: {error}"
-        raise NotAtHand(advice(stem, entry, cause)) from error
+        cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be downloaded: {error}"
+        raise DatasetNotFound(missing_file_message(stem, entry, cause)) from error
     try:
         store.write(store.cache_folder() / f"{stem}.npz", arrays)
     except OSError as error:
-        warnings.warn(f"{stem} was downloaded but cannot be kept: {error}. Set GRAMIAN_CACHE.", stacklevel=3)
+        warnings.warn(
+            f"{stem} was downloaded but cannot be stored: {error}. Set GRAMIAN_CACHE to a writable folder.",
+            stacklevel=3,
+        )
     return dataset
 
 
-def advice(stem: str, entry: Entry, cause: str) -> str:
-    """Which file to put where, for a set that is not at hand."""
+def missing_file_message(stem: str, entry: Entry, cause: str) -> str:
+    """Return the error message for a set without a local file: the cause, and which file to put where."""
     n, d, classes = entry.size
     folder = store.data_folder()
     given = "which is not set" if folder is None else str(folder)
     return (
-        f"{stem} is not at hand, and {cause}. Put {stem}.npz into the folder that GRAMIAN_DATA names ({given}) or into "
-        f"the cache ({store.cache_folder()}), with the keys data ({n} x {d}; where sparse csr_data, csr_indices, "
-        f"csr_indptr, csr_shape) and target (integers 0 .. {classes - 1}), and if you have them test_mask, "
-        "feature_names, target_names."
+        f"{stem} has no local file, and {cause}. Put {stem}.npz into the folder named by GRAMIAN_DATA ({given}) or "
+        f"into the cache ({store.cache_folder()}), with the keys data ({n} x {d}; if sparse: csr_data, csr_indices, "
+        f"csr_indptr, csr_shape) and target (integers 0 .. {classes - 1}), and optionally test_mask, feature_names, "
+        "target_names."
     )
 
 
-def at_hand(name: str) -> bool:
-    """True where `load` needs no network.
+def is_available(name: str) -> bool:
+    """Return True if `load` needs no network for this data set.
 
     Examples
     --------
-    >>> from gramian.datasets import at_hand
-    >>> at_hand("iris")
+    >>> from gramian.datasets import is_available
+    >>> is_available("iris")
     True
     """
-    key, entry = found(name)
-    return entry.make is not None or store.file_of(entry.file or key) is not None
+    key, entry = find_entry(name)
+    return entry.make is not None or store.find_file(entry.file or key) is not None
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` knows, those of the paper's table first.
+    """Return the names that `load` knows, those of the paper's table first.
 
     Examples
     --------
@@ -157,7 +160,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str | None = None) -> str:
-    """What is known of a data set; without a name, a table of all, with their sizes as published.
+    """Return the description of a data set, or without a name a table of all sets with their published sizes.
 
     Examples
     --------
@@ -168,7 +171,7 @@ def describe(name: str | None = None) -> str:
     name           samples x features x classes  OpenML
     """
     if name is not None:
-        return found(name)[1].text
+        return find_entry(name)[1].description
     lines = [f"{'name':15}samples x features x classes  OpenML  {'licence':18}origin"]
     for key, entry in CATALOGUE.items():
         size = " x ".join(str(n) for n in entry.size)
@@ -178,9 +181,9 @@ def describe(name: str | None = None) -> str:
 
 
 def digits_389(per_class: int = 100, *, random_state: Any = 0, dtype: Any = np.float64) -> Dataset:
-    """Handwritten digits 3, 8 and 9 of pendigits, so many of each, sorted by class.
+    """Return random samples of the digits 3, 8 and 9 of pendigits, `per_class` of each, sorted by class.
 
-    The paper's Digits are 100 of each; which ones is not known.
+    The paper's Digits are 100 of each; which ones it used is not known.
 
     Parameters
     ----------
@@ -200,15 +203,15 @@ def digits_389(per_class: int = 100, *, random_state: Any = 0, dtype: Any = np.f
     Dataset('digits_389': 150 x 16, float64, 3 classes)
     """
     pendigits = load("digits_389", raw=True, dtype=dtype)
-    return sampled(pendigits, (3, 8, 9), per_class, random_state)
+    return sample_classes(pendigits, (3, 8, 9), per_class, random_state)
 
 
 def gyrb(random_state: Any = 0) -> Dataset:
-    """A planted 52 x 52 kernel with three groups of 10, 31 and 11 samples: **a stand-in** for the GyrB kernel.
+    """Return a synthetic 52 x 52 kernel of three groups of 10, 31 and 11 samples, **a stand-in** for the GyrB kernel.
 
-    The kernel of Tsuda, Rätsch and Warmuth (2005) between proteins of three bacteria could not be had. This one has its
-    size and its groups, a diagonal of ones and full rank; the groups overlap, so that 5 nearest neighbours get some 3
-    to 5 of the 52 wrong. What is measured on it says nothing about proteins.
+    The kernel of Tsuda, Rätsch and Warmuth (2005) between proteins of three bacteria species is not available. This
+    kernel has the same size and groups, a diagonal of ones and full rank. The groups overlap: 5 nearest neighbours
+    misclassify some 3 to 5 of the 52 samples. Results on it say nothing about proteins.
 
     Parameters
     ----------
@@ -227,4 +230,4 @@ def gyrb(random_state: Any = 0) -> Dataset:
     >>> kernel.X.shape, np.bincount(kernel.y).tolist()
     ((52, 52), [10, 31, 11])
     """
-    return replace(three_groups(random_state), description=CATALOGUE["gyrb"].text)
+    return replace(make_three_groups(random_state), description=CATALOGUE["gyrb"].description)

@@ -1,4 +1,4 @@
-"""A kernel in place of the one that could not be had."""
+"""A synthetic kernel that stands in for the GyrB kernel, which is not available."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from gramian.datasets.dataset import Dataset
-from gramian.datasets.prepare import source
+from gramian.datasets.prepare import resolve_random_state
 
-__all__ = ["three_groups"]
+__all__ = ["make_three_groups"]
 
-#: The bacteria species of the GyrB kernel: how many proteins of each.
+#: The numbers of proteins of the three bacteria species in the GyrB kernel.
 GROUPS = (10, 31, 11)
 
 
-def three_groups(random_state: Any = 0, n_dimensions: int = 6, separation: float = 3.0) -> Dataset:
-    """A kernel K (52, 52) of three groups that overlap: Gaussian, with ones on its diagonal, of full rank.
+def make_three_groups(random_state: Any = 0, n_dimensions: int = 6, separation: float = 3.0) -> Dataset:
+    """Return a Gaussian kernel K (52, 52) of three overlapping groups, with ones on its diagonal and full rank.
 
-    Points are drawn with unit variance around three centres, each `separation` away from the origin along an axis of
-    its own; K_ij = exp(-‖p_i - p_j‖²/m), m the median of the squared distances.
+    Points are drawn with unit variance around three centres, which lie at distance `separation` from the origin on
+    different axes. K_ij = exp(-‖p_i - p_j‖²/m), where m is the median of the squared distances.
     """
-    rng = source(random_state)
+    rng = resolve_random_state(random_state)
     y = np.repeat(np.arange(len(GROUPS)), GROUPS)
     points = rng.standard_normal((len(y), n_dimensions)) + separation * np.eye(len(GROUPS), n_dimensions)[y]
     squared = pdist(points, "sqeuclidean")

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gramian._kernels.online import Batches, Samples
-from gramian._kernels.samples import shifted
+from gramian._kernels.samples import add_scaled
 from gramian.types import Matrix
 
 __all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
@@ -143,7 +143,7 @@ class Motion(NamedTuple):
         if self.C is None or T is None:
             return F
         if isinstance(self.C, float):
-            return shifted(F, T, self.C)
+            return add_scaled(F, T, self.C)
         return F @ self.A + T @ self.C
 
     @property

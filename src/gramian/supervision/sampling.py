@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from gramian._kernels.neighbours import nearest_of_two_kinds
+from gramian._kernels.neighbours import update_neighbours
 from gramian.checks import checked_number
 from gramian.execution import Execution, Serial
 from gramian.types import Matrix, Vector
@@ -231,7 +231,7 @@ def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> tuple[
     own = Z[anchors]
     for start in range(0, len(Z), TILE[1]):
         products = own @ Z[start : start + TILE[1]].T
-        nearest_of_two_kinds(products, squares, anchors, classes, start, near_distances, near, far_distances, far)
+        update_neighbours(products, squares, anchors, classes, start, near_distances, near, far_distances, far)
     return near, far
 
 
