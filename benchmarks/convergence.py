@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.neighbours import fixed
+from benchmarks.neighbours import run_quietly
 from benchmarks.rows import Row
-from benchmarks.timing import heading
 from gramian import Block, Problem, Term, minimize
 from gramian.features import Array
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.measurements import Each
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, Solver, TrustRegion
+from harness.timing import print_heading
 
 METHODS: dict[str, tuple[Geometry, Solver]] = {
     "flat, Armijo (the paper's)": (Flat(), GradientDescent(Armijo())),
@@ -36,10 +36,10 @@ def problem_of(condition: float | None, n: int, d: int, r: int) -> tuple[Problem
     return Problem([Block(Array(X), [Term(Each(n), np.sum((X @ G) ** 2, axis=1))])]), start
 
 
-@fixed()
+@run_quietly()
 def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> list[Row]:
     """Print the table; it has no goal."""
-    heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
+    print_heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
     conditions = {"normal": None, "1e2": 1e2, "1e4": 1e4}
     print(f"{'condition of W':36}" + "".join(f"{name:>24}" for name in conditions))
     for name, (geometry, solver) in METHODS.items():

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.iteration import pairs_problem, rank_one_problem
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.objective import Problem
 from gramian.solvers import ConjugateGradient
+from harness.timing import median_seconds, print_heading
 
 GEOMETRIES: dict[str, Geometry] = {"flat": Flat(), "scaled": Scaled(), "polar": Polar()}
 Case = tuple[Problem, np.ndarray, np.ndarray]
@@ -55,7 +55,7 @@ def exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
 
 def main() -> list[Row]:
     """Print the exponents."""
-    heading("Growth of an iteration's time with each size alone, four doublings: exponents")
+    print_heading("Growth of an iteration's time with each size alone, four doublings: exponents")
     print(f"{'':24}" + "".join(f"{name:>10}" for name in GEOMETRIES) + "   sizes")
     rows = []
     for kind, problem_of, size, values, most in CASES:
@@ -63,7 +63,7 @@ def main() -> list[Row]:
         found = {}
         for name, geometry in GEOMETRIES.items():
             runs = {str(v): partial(iterations, problem, start, geometry) for v, (problem, _, start) in cases.items()}
-            found[name] = exponent(values, list(medians(runs, repeats=5).values()))
+            found[name] = exponent(values, list(median_seconds(runs, repeats=5).values()))
         print(f"{kind + ', ' + size:24}" + "".join(f"{e:10.2f}" for e in found.values()) + f"   {values}", flush=True)
         worst = max(found, key=found.__getitem__)
         task = f"growth with {size}, {kind}"

@@ -10,12 +10,12 @@ import tracemalloc
 import numpy as np
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.measurements import Each, Pairs
 from gramian.solvers import Armijo, ConjugateGradient, GradientDescent, Solver, minimize
+from harness.timing import median_seconds, print_heading
 
 GEOMETRIES: dict[str, Geometry] = {"flat": Flat(), "scaled": Scaled(), "polar": Polar()}
 SOLVERS: dict[str, Solver] = {"cg": ConjugateGradient(), "gd, Armijo": GradientDescent(Armijo())}
@@ -58,7 +58,7 @@ def iteration_ratio(problem: Problem, X: np.ndarray, start: np.ndarray, geometry
         _ = X @ B
         _ = (S.T @ X).T
 
-    times = medians({"iteration": iterate, "products": products})
+    times = median_seconds({"iteration": iterate, "products": products})
     return times["iteration"] / times["products"]
 
 
@@ -74,7 +74,7 @@ def peak_memory(n: int, d: int, r: int, m: int) -> float:
 
 def main() -> list[Row]:
     """Print the table; the rows are those of the default solver."""
-    heading("One batch iteration over its two bare matrix products")
+    print_heading("One batch iteration over its two bare matrix products")
     cases = {
         "rank one, n=80000 d=50 r=10": rank_one_problem(80000, 50, 10),
         "rank one, n=20000 d=500 r=20": rank_one_problem(20000, 500, 20),

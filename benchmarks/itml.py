@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian._kernels import logdet_metric, reference_logdet_metric
 from gramian.estimators.supervision import asked, signed_pairs
+from harness.timing import median_seconds, print_heading
 
 CYCLES = 5
 
@@ -50,7 +50,7 @@ def compared(n: int, d: int, c: int) -> Row:
         found[name] = cycles(cycle, given)
 
     kernels = {"compiled": logdet_metric.itml_cycle, "NumPy": reference_logdet_metric.itml_cycle}
-    seconds = medians({name: partial(run, name, cycle) for name, cycle in kernels.items()}, repeats=5)
+    seconds = median_seconds({name: partial(run, name, cycle) for name, cycle in kernels.items()}, repeats=5)
     m = len(given[1])
     (A, dual), (B, _) = found["compiled"], found["NumPy"]
     each = {name: 1e6 * time / (CYCLES * m) for name, time in seconds.items()}
@@ -64,7 +64,7 @@ def compared(n: int, d: int, c: int) -> Row:
 
 def main() -> list[Row]:
     """Print the table."""
-    heading(f"ITML, {CYCLES} cycles, microseconds a projection (goal at 1000 x 200: a tenth of NumPy's)")
+    print_heading(f"ITML, {CYCLES} cycles, microseconds a projection (goal at 1000 x 200: a tenth of NumPy's)")
     print(f"{'samples':>12}{'pairs':>8}{'inactive':>11}{'compiled':>12}{'NumPy':>12}{'times':>9}{'difference':>13}")
     return [compared(1000, d, c) for d, c in ((20, 5), (200, 2), (200, 5), (200, 10))]
 

@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading, medians
+from benchmarks.rows import Row, speedup_row
 from gramian import Block, KernelLearner, Problem, Term, datasets, minimize
 from gramian.baselines import LogDetKL
 from gramian.features import Identity
@@ -23,6 +22,7 @@ from gramian.geometries import Flat
 from gramian.measurements import Pairs
 from gramian.sampling import labelled_pairs
 from gramian.solvers import ConjugateGradient
+from harness.timing import median_seconds, print_heading
 
 ALPHA, PAIRS, SWEEPS = 0.5, 100_000, 200
 
@@ -56,17 +56,17 @@ def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
 
     sweeps: dict[str, int] = {}
     names = {"LogDet-KL, shuffled": True, "LogDet-KL, as published": False}
-    times = medians({"flat CG": ours} | {name: partial(peer, name, s) for name, s in names.items()}, repeats=5)
+    times = median_seconds({"flat CG": ours} | {name: partial(peer, name, s) for name, s in names.items()}, repeats=5)
     for name, seconds in times.items():
         note = f"{sweeps[name]} sweeps" + (" (stopped)" if sweeps[name] == SWEEPS else "") if name in sweeps else ""
         print(f"r = {rank:<4}{name:26}{seconds:8.3f} s   NMI {agreement(found[name], y):.2f}   {note}")
     mine, its = times["flat CG"], times["LogDet-KL, shuffled"]
-    return faster(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
+    return speedup_row(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
 
 
 def main() -> list[Row] | None:
     """Print the table."""
-    heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
+    print_heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
     if not datasets.at_hand("usps"):
         print("left out: usps is not at hand")
         return None

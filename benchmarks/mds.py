@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.manifold import MDS
 from sklearn.metrics import euclidean_distances
 
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading, medians
+from benchmarks.rows import Row, speedup_row
 from gramian.estimators.mds import SStressMDS, turned
+from harness.timing import median_seconds, print_heading
 
 try:
     from sklearn.manifold import ClassicalMDS
@@ -59,25 +59,25 @@ def peers(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 
 def recovery(n: int) -> None:
     """Half of an exact matrix."""
-    heading(f"Planted 2-D layout from half of an exact {n} x {n} matrix")
+    print_heading(f"Planted 2-D layout from half of an exact {n} x {n} matrix")
     rng = np.random.default_rng(0)
     points, distances = planted(n, rng, 0.0)
     known, model = half_unknown(distances, rng), SStressMDS()
-    seconds = medians({"fit": lambda: model.fit(known)}, repeats=3)["fit"]
+    seconds = median_seconds({"fit": lambda: model.fit(known)}, repeats=3)["fit"]
     error = layout_error(model.embedding_, points)
     print(f"{model.n_iter_} iterations, {seconds:.2f} s, stress {model.stress_:.1e}, layout error {error:.1e}")
 
 
 def comparison(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float]]:
     """A complete matrix, beside scikit-learn; the seconds and the distance error of each."""
-    heading(f"Complete {n} x {n} matrix of {r}-D points, distances with {100 * noise:.0f} % noise")
+    print_heading(f"Complete {n} x {n} matrix of {r}-D points, distances with {100 * noise:.0f} % noise")
     points, distances = planted(n, np.random.default_rng(1), noise, r)
     methods, found = peers(r), {}
 
     def run(name: str) -> None:
         found[name] = methods[name](distances)
 
-    seconds = medians({name: partial(run, name) for name in methods}, repeats=3)
+    seconds = median_seconds({name: partial(run, name) for name in methods}, repeats=3)
     print(f"{'':36}{'seconds':>9}{'times':>8}{'distance error':>16}{'SSTRESS error':>15}{'layout error':>14}")
     kept = {}
     for name, embedding in found.items():
@@ -89,7 +89,7 @@ def comparison(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float
 
 
 def main(n: int = 2000) -> list[Row]:
-    """Print the tables; `medians` warms the kernels and fixes the threads."""
+    """Print the tables; `median_seconds` warms the kernels and fixes the threads."""
     recovery(n)
     exact = comparison(n, 0.0, r=5)
     comparison(n, 0.1)
@@ -97,7 +97,7 @@ def main(n: int = 2000) -> list[Row]:
     goals = {"MDS (SMACOF), init=random": 15, "MDS (SMACOF), init=classical_mds": 1}
     # A faster end at a larger error would be no match.
     return [
-        faster(
+        speedup_row(
             f"MDS, n={n}, exact rank-5 distances",
             name,
             ours if error <= max(exact[name][1], 1e-12) else np.inf,

@@ -6,12 +6,12 @@ import numpy as np
 import scipy.linalg
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Each
 from gramian.streams import descend
+from harness.timing import median_seconds, print_heading
 
 
 def numpy_flat(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def numpy_polar(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.n
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
     """Print the table."""
-    heading(f"One online epoch, n={n} d={d} r={r} (goal, p=1: flat 20 times NumPy; polar at most 3 times flat)")
+    print_heading(f"One online epoch, n={n} d={d} r={r} (goal, p=1: flat 20 times NumPy; polar at most 3 times flat)")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     truth = rng.standard_normal((d, r)) / d**0.5
@@ -57,7 +57,7 @@ def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
         steps = np.full(-(-n // p), 1e-4 if p == 1 else 1e-3)
         geometries = (Flat(), Scaled(), Scaled(X.T @ X / n), Polar())
         flat, scaled, whitened, polar = (geometry.point(start) for geometry in geometries)
-        times = medians(
+        times = median_seconds(
             {
                 "flat": lambda f=flat, p=p, s=steps: descend(problem, f, order, p, s),
                 "NumPy flat": lambda p=p, s=steps: numpy_flat(X, y, start, p, s),

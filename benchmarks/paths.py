@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import THREADS
 from gramian import PSDRegressor
 from gramian.objective import Evaluation
 from gramian.solvers import Growing, Solver
 from gramian.solvers.loop import Step
+from harness.timing import limit_threads
 
 Path = list[tuple[float, np.ndarray]]
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
@@ -162,7 +161,7 @@ def arrivals(
 ) -> Curves:
     """Seconds and errors along the path of each method, for repeats in which they take turns."""
     found: Curves = {name: [] for name in methods}
-    with threadpool_limits(THREADS):
+    with limit_threads():
         for _ in range(repeats):
             for name, method in methods.items():
                 path = method(*data)

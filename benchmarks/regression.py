@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.paths import Curves, Method, arrivals, lbfgs, ours, pymanopt, reached
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading
+from benchmarks.rows import Row, speedup_row
 from gramian import PSDRegressor
 from gramian.solvers import Armijo, ConjugateGradient, GradientDescent
+from harness.timing import print_heading
 
 PICTURE = Path(__file__).parent.parent / "docs" / "regression.png"
 OURS = "PSDRegressor"
@@ -97,7 +97,7 @@ def table(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float
             label = beside if start != "paper" else name
             note = f", {name}, {len(curves[name])} run(s)" if start == "Pym" else f", {len(curves[name])} run(s)"
             given = float(np.median([seconds[-1] for seconds, _ in curves[name]]))
-            rows.append(faster(f"regression, {task}", label, mine, group[name], aim, min(cap, given), note))
+            rows.append(speedup_row(f"regression, {task}", label, mine, group[name], aim, min(cap, given), note))
     return rows
 
 
@@ -121,7 +121,7 @@ def draw(curves: Curves, best: float) -> None:
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
     """Print the tables, draw the picture."""
-    heading(f"Regression, n={n} d={d} r={r}: seconds from the call to the goal")
+    print_heading(f"Regression, n={n} d={d} r={r}: seconds from the call to the goal")
     warm = np.random.default_rng(0).standard_normal((6000, 5))
     for geometry in ("scaled", "flat", "polar"):  # kernels are compiled before timing
         PSDRegressor(2, geometry=geometry, random_state=0).fit(warm, np.sum(warm[:, :2] ** 2, axis=1))

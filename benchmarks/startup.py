@@ -9,7 +9,7 @@ import tempfile
 from functools import partial
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
+from harness.timing import median_seconds, print_heading
 
 FIT = """
 import time, warnings
@@ -39,13 +39,13 @@ def python(code: str, **environment: str) -> str:
 
 def main() -> list[Row]:
     """Print the times."""
-    heading("Imports in new processes, and first fits")
-    times = medians({name: partial(python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
+    print_heading("Imports in new processes, and first fits")
+    times = median_seconds({name: partial(python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
     ratio = times["gramian"] / times["sklearn"]
     print(f"import gramian {times['gramian']:.3f} s, import sklearn {times['sklearn']:.3f} s")
     rows = [Row("import gramian", "import sklearn", ratio, 1.3, at_most=True, detail="loads nothing before it is used")]
     used = {"ours": "from gramian import PSDRegressor", "peer": "from sklearn.linear_model import Ridge"}
-    times = medians({name: partial(python, code) for name, code in used.items()}, repeats=7)
+    times = median_seconds({name: partial(python, code) for name, code in used.items()}, repeats=7)
     print(f"{used['ours']} {times['ours']:.3f} s, {used['peer']} {times['peer']:.3f} s")
     rows.append(Row(used["ours"], used["peer"], times["ours"] / times["peer"], 1.3, at_most=True))
     for name, code in FITS.items():

@@ -13,10 +13,10 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import load
-from benchmarks.neighbours import error, fixed
+from benchmarks.neighbours import knn_error, run_quietly
 from benchmarks.rows import Row
-from benchmarks.timing import heading
 from gramian import MetricLearner
+from harness.timing import print_heading
 
 UCI = ("iris", "wine", "balance_scale", "ionosphere", "soybean", "breast_cancer", "digits", "optdigits")
 
@@ -31,10 +31,10 @@ def methods() -> dict[str, Any]:
     }
 
 
-@fixed()
+@run_quietly()
 def main(partitions: int = 10) -> list[Row]:
     """Print errors over random partitions, two folds each, standardised."""
-    heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
+    print_heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
     names = list(methods())
     print(f"{'':16}" + "".join(f"{name:>12}" for name in names) + "   triplets/NCA")
     ratios = []
@@ -60,10 +60,10 @@ def partition_errors(X: np.ndarray, y: np.ndarray, partitions: int) -> dict[str,
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
             for name, learner in methods().items():
                 if learner is None:
-                    errors[name].append(error(A, y[train], B, y[test]))
+                    errors[name].append(knn_error(A, y[train], B, y[test]))
                 else:
                     learner.fit(A, y[train])
-                    errors[name].append(error(learner.transform(A), y[train], learner.transform(B), y[test]))
+                    errors[name].append(knn_error(learner.transform(A), y[train], learner.transform(B), y[test]))
     return errors
 
 

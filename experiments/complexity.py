@@ -16,10 +16,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds
-from experiments.progress import Progress
 from experiments.toys import COLOURS, chosen, observed, problem_of
 from gramian import Block, Problem, Term
 from gramian.features import Identity
@@ -27,6 +25,8 @@ from gramian.geometries import AffineInvariant, Flat, Geometry, Polar
 from gramian.measurements import Dense
 from gramian.solvers import GradientDescent
 from gramian.streams import descend
+from harness.progress import Progress
+from harness.timing import limit_threads
 
 CAVEATS = (
     "A bound is said to hold where no exponent exceeds its own by more than 0.25: caches, and whatever else the "
@@ -149,7 +149,7 @@ def full_rank(config: Config, d: int) -> dict[str, Any]:
 
 def least(work: Callable[[], float], repeats: int) -> float:
     """The least of several timings, on one thread, after one that is not counted."""
-    with threadpool_limits(1):
+    with limit_threads(1):
         work()
         return min(work() for _ in range(repeats))
 

@@ -53,9 +53,9 @@ from experiments.kernel_learning import (
     unsupervised,
     values,
 )
-from experiments.progress import Progress
 from gramian.baselines import MaximumVarianceUnfolding
 from gramian.datasets import digits_389
+from harness.progress import Progress
 
 CAVEATS = (
     "The paper's protocol clusters the very points whose labels made the constraints: a score of 1 says that the "

@@ -41,12 +41,12 @@ from experiments.kernel_learning import (
     only,
     values,
 )
-from experiments.progress import Progress
 from gramian import datasets
 from gramian.baselines import LogDetKL
 from gramian.estimators.given_kernel import Given
 from gramian.estimators.kernel import KernelLearner
 from gramian.sampling import labelled_pairs
+from harness.progress import Progress
 
 CAVEATS = (
     "The GyrB kernel could not be had: `gramian.datasets.gyrb` is planted, of its size and groups. Nothing here says "

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
 from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Geometry, Polar
 from gramian.measurements import Each
 from gramian.solvers import Armijo, GradientDescent, Online, Solver
+from harness.progress import Progress
 
 CAVEATS = (
     "Whitening is no rotation, and (X, y) -> (μX, μy) changes only the unit of the cost. The scaling that matters is "

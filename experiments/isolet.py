@@ -22,9 +22,9 @@ from experiments.experiment import Claim, Records, Verdict, fails, holds, in_par
 from experiments.low_rank import UNVARIED, LowRank, compared, in_all_features
 from experiments.low_rank_claims import claims, curves, judged, ranks_of
 from experiments.neighbours import Split, standardised, tried
-from experiments.progress import Progress
 from gramian import datasets
 from gramian.baselines import LEGO
+from harness.progress import Progress
 
 CAVEATS = (
     "Of pairs as they fall, one in 26 is of one class. The batch algorithms have not converged after 300 iterations: "

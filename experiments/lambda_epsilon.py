@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
 from experiments.toys import COLOURS, PAPERS, chosen, marked, observed, problem_of, relative_error
 from gramian.geometries import Polar
 from gramian.initialise import initial_factor
 from gramian.solvers.loop import settled
+from harness.progress import Progress
 
 CAVEATS = (
     "The paper's first rule, f ≤ ε, has units and cannot hold here, where noise keeps f large; it is left out.",

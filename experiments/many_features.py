@@ -19,8 +19,8 @@ from experiments.experiment import Records
 from experiments.low_rank import LowRank, compared
 from experiments.low_rank_claims import claims, curves
 from experiments.neighbours import partition
-from experiments.progress import Progress
 from gramian import datasets
+from harness.progress import Progress
 
 CAVEATS = (
     "Stand-ins: what is measured is not what the paper measured. A training half has about 90 samples, so that 10,000 "

@@ -17,16 +17,16 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
 from experiments.toys import COLOURS, chosen, marked, observed, problem_of, relative_error
 from gramian import Problem
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.initialise import initial_factor
 from gramian.solvers import ConjugateGradient, GradientDescent, Online, Solver
 from gramian.streams import descend, generic
+from harness.progress import Progress
+from harness.timing import limit_threads
 
 CAVEATS = (
     "Samples come in parts of an eighth of an epoch; a part whose own cost more than doubles is learned again with "
@@ -89,7 +89,7 @@ def data(config: Config, seed: int) -> tuple[Problem, np.ndarray, np.ndarray, np
 def curve(config: Config, seed: int, geometry: str, method: int | str) -> dict[str, Any]:
     """The way of one algorithm, on one thread."""
     problem, X, y, start, floor = data(config, seed)
-    with threadpool_limits(1):
+    with limit_threads(1):
         if method == REFERENCE:
             way = iterated(config, problem, Scaled(), start, ConjugateGradient())
         elif method == BATCH:
@@ -139,7 +139,7 @@ def written_out(config: Config, geometry: str, p: int) -> dict[str, Any]:
     problem, _, _, start, _ = data(config, 0)
     point, order = GEOMETRIES[geometry].point(start), np.arange(config.written_out)
     steps = np.full(-(-len(order) // p), 1e-9)
-    with threadpool_limits(1):
+    with limit_threads(1):
         clock = process_time()
         generic(problem, point, order, p, steps, False)
         seconds = (process_time() - clock) / len(order)

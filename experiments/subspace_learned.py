@@ -19,12 +19,12 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
 from experiments.toys import COLOURS, PAPERS, chosen, marked, observed, problem_of, relative_error
 from gramian import minimize
 from gramian.geometries import Polar
 from gramian.initialise import fitted_scale, initial_factor
 from gramian.solvers import GradientDescent
+from harness.progress import Progress
 
 CAVEATS = (
     "The samples are normal, so they have no principal components to speak of: the plane of PCA is a random one.",

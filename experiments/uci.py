@@ -20,10 +20,10 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from experiments.errors import datasets_of, mean, spread, values
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.neighbours import partition, tried
-from experiments.progress import Progress
 from gramian import MetricLearner, datasets
 from gramian.baselines import ITML, LEGO, LMNN, POLA
 from gramian.solvers import GradientDescent
+from harness.progress import Progress
 
 CAVEATS = (
     "POLA has no step size, though the paper tunes one. At full rank polar has no subspace to weigh: λ is the paper's "

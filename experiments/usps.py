@@ -53,8 +53,8 @@ from experiments.kernel_learning import (
     unsupervised,
     values,
 )
-from experiments.progress import Progress
 from gramian import datasets
+from harness.progress import Progress
 
 CAVEATS = (
     "The paper's protocol clusters the very points whose labels made the constraints: a score of 1 says that the "

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.progress import Progress, plain
+
 from experiments import __main__ as command
 from experiments import invariances
 from experiments.experiment import Claim, Experiment, Verdict, discovered, holds
 from experiments.page import judged, page, publish, verdict
-from experiments.progress import Progress, plain
 from experiments.runner import Place, current, finish, key_of
 
 TOY = '''"""A toy | of sorts.

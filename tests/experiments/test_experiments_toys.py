@@ -4,9 +4,9 @@ import io
 
 import numpy as np
 import pytest
-from experiments import complexity, invariances, lambda_epsilon, online_batch, subspace_learned, toys
 from experiments.progress import Progress, plain
 
+from experiments import complexity, invariances, lambda_epsilon, online_batch, subspace_learned, toys
 from gramian import minimize
 from gramian.geometries import Polar
 

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import KernelPCA
+from sklearn.metrics.pairwise import linear_kernel
+
 from experiments import digits, gyrb, usps
 from experiments.endings import converged
 from experiments.kernel_learning import (
@@ -23,8 +26,6 @@ from experiments.kernel_learning import (
     split,
     unsupervised,
 )
-from sklearn.decomposition import KernelPCA
-from sklearn.metrics.pairwise import linear_kernel
 
 
 @pytest.fixture

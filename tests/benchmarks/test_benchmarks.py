@@ -5,10 +5,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+
 from benchmarks import report, rows
 from benchmarks.paths import Arrived, Quadratic, lbfgs, ours, reached
 from benchmarks.rows import Row, faster, keep, kept, markdown, plain, provenance, rows_of
-
 from gramian.solvers import ConjugateGradient
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import load_iris
+
 from experiments import errors, isolet, low_rank_claims, uci
 from experiments.low_rank import FIXED, LowRank, compared, thinned
 from experiments.neighbours import Split, error, partition, standardised, tried
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_iris
 
 RANKS = (2, 5, 10)
 
