@@ -26,7 +26,7 @@ METHODS: dict[str, tuple[Geometry, Solver]] = {
 }
 
 
-def problem_of(condition: float | None, n: int, d: int, r: int) -> tuple[Problem, np.ndarray]:
+def make_problem(condition: float | None, n: int, d: int, r: int) -> tuple[Problem, np.ndarray]:
     """Noise-free targets of a W with this condition number (None: that of a normal factor), and a random start."""
     rng = np.random.default_rng(0)
     X, G, start = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.standard_normal((d, r))
@@ -45,7 +45,7 @@ def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> list[Row]:
     for name, (geometry, solver) in METHODS.items():
         cells = []
         for condition in conditions.values():
-            problem, start = problem_of(condition, n, d, r)
+            problem, start = make_problem(condition, n, d, r)
             history = minimize(problem, solver, geometry.point(start), max_iter=cap, tol=1e-14).history
             reached = np.flatnonzero(history["cost"] < 1e-12 * history["cost"][0])
             if reached.size:

@@ -10,7 +10,7 @@ import scipy.sparse
 from gramian import datasets
 
 
-def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+def load_samples(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Samples and labels of a small set, prepared as in the paper; None where it is not at hand."""
     if not datasets.at_hand(name):
         return None
@@ -18,7 +18,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     return dataset.X, dataset.y
 
 
-def split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] | None:
+def load_split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] | None:
     """Training and test samples and labels of a set with a standard split; None where it is not at hand.
 
     Dense samples are centred by the mean of the training samples.

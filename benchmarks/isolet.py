@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from benchmarks.data import split
+from benchmarks.data import load_split
 from benchmarks.neighbours import fit_and_time, knn_error, run_quietly
 from benchmarks.rows import Row
 from gramian import MetricLearner
@@ -19,7 +19,7 @@ REPEATS = 3
 def main() -> list[Row] | None:
     """Print errors and times."""
     print_heading("Isolet, standard split, 5-NN test error and time of the fit")
-    data = split("isolet")
+    data = load_split("isolet")
     if data is None:
         print("left out: isolet is not at hand")
         return None

@@ -27,13 +27,13 @@ from harness.timing import median_seconds, print_heading
 ALPHA, PAIRS, SWEEPS = 0.5, 100_000, 200
 
 
-def agreement(G: np.ndarray, y: np.ndarray) -> float:
+def cluster_nmi(G: np.ndarray, y: np.ndarray) -> float:
     """NMI of k-means clusters of the rows with the classes."""
     found = KMeans(len(np.unique(y)), n_init=5, random_state=0).fit_predict(G)
     return float(normalized_mutual_info_score(y, found))
 
 
-def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
+def compare_learners(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
     """Prints times and agreement at a rank; the row beside LogDet-KL in its best order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no iteration is asked for
@@ -59,7 +59,7 @@ def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
     times = median_seconds({"flat CG": ours} | {name: partial(peer, name, s) for name, s in names.items()}, repeats=5)
     for name, seconds in times.items():
         note = f"{sweeps[name]} sweeps" + (" (stopped)" if sweeps[name] == SWEEPS else "") if name in sweeps else ""
-        print(f"r = {rank:<4}{name:26}{seconds:8.3f} s   NMI {agreement(found[name], y):.2f}   {note}")
+        print(f"r = {rank:<4}{name:26}{seconds:8.3f} s   NMI {cluster_nmi(found[name], y):.2f}   {note}")
     mine, its = times["flat CG"], times["LogDet-KL, shuffled"]
     return speedup_row(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
 
@@ -72,7 +72,7 @@ def main() -> list[Row] | None:
         return None
     digits = datasets.load("usps")
     X, y = digits.X[digits.test], digits.y[digits.test]
-    return [compared(X, y, rank) for rank in (6, 25)]
+    return [compare_learners(X, y, rank) for rank in (6, 25)]
 
 
 if __name__ == "__main__":

@@ -7,30 +7,31 @@ import resource
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from benchmarks.data import split
+from benchmarks.data import load_split
 from benchmarks.neighbours import fit_and_time, knn_error, run_quietly
 from benchmarks.rows import Row
 from gramian import MetricLearner
 from harness.timing import print_heading
 
 
-def mnist() -> None:
+def fit_mnist() -> None:
     """MNIST, rank 32, from labels."""
     print_heading("MNIST, 60000 x 784, rank 32, float32")
-    data = split("mnist", np.float32)
+    data = load_split("mnist", np.float32)
     if data is None:
         print("left out: mnist is not at hand")
         return
     A, B, labels, truth = data
     learner, seconds = fit_and_time(MetricLearner(32, random_state=0), A / 255, labels)
     e = knn_error(learner.transform(A), labels, learner.transform(B), truth)
-    print(f"5-NN test error {e:.2f} %, fit in {seconds:.1f} s, peak memory of the process {peak():.1f} GB (goal: 4)")
+    memory = f"{peak_memory():.1f} GB (goal: 4)"
+    print(f"5-NN test error {e:.2f} %, fit in {seconds:.1f} s, peak memory of the process {memory}")
 
 
-def news() -> None:
+def fit_newsgroups() -> None:
     """20 newsgroups, sparse, rank 20."""
     print_heading("20 newsgroups, sparse tf-idf, rank 20")
-    data = split("newsgroups20")
+    data = load_split("newsgroups20")
     if data is None:
         print("left out: newsgroups20 is not at hand")
         return
@@ -40,10 +41,10 @@ def news() -> None:
     learner, seconds = fit_and_time(MetricLearner(20, random_state=0), A, labels)
     e = knn_error(learner.transform(A), labels, learner.transform(B), truth)
     print(f"{A.shape[0]} x {A.shape[1]}, {A.nnz} entries: dense it would be {A.shape[0] * A.shape[1] * 8 / 1e9:.0f} GB")
-    print(f"5-NN test error {e:.2f} %, fit in {seconds:.1f} s, peak memory of the process {peak():.1f} GB")
+    print(f"5-NN test error {e:.2f} %, fit in {seconds:.1f} s, peak memory of the process {peak_memory():.1f} GB")
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """The most memory this process has held, in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
@@ -51,8 +52,8 @@ def peak() -> float:
 @run_quietly()
 def main() -> list[Row]:
     """Print errors, times and memory; they have no peer that runs at this size."""
-    mnist()
-    news()
+    fit_mnist()
+    fit_newsgroups()
     return []
 
 

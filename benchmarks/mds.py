@@ -19,7 +19,7 @@ except ImportError:  # scikit-learn below 1.8
     ClassicalMDS = None
 
 
-def planted(n: int, rng: np.random.Generator, noise: float, r: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def make_layout(n: int, rng: np.random.Generator, noise: float, r: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, r) and their distances (n, n), each multiplied by exp(noise · normal)."""
     points = rng.standard_normal((n, r))
     normal = np.triu(rng.standard_normal((n, n)), 1)
@@ -28,7 +28,7 @@ def planted(n: int, rng: np.random.Generator, noise: float, r: int = 2) -> tuple
     return points, distances
 
 
-def half_unknown(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def hide_half(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The matrix with half of its pairs NaN."""
     unknown = np.triu(rng.random(distances.shape) < 0.5, 1)
     return np.where(unknown | unknown.T, np.nan, distances)
@@ -39,14 +39,14 @@ def layout_error(embedding: np.ndarray, points: np.ndarray) -> float:
     return float(np.linalg.norm(turned(embedding, points) - points) / np.linalg.norm(points - points.mean(axis=0)))
 
 
-def errors(embedding: np.ndarray, distances: np.ndarray) -> tuple[float, float]:
+def distance_errors(embedding: np.ndarray, distances: np.ndarray) -> tuple[float, float]:
     """The relative error of distances, √(Σ(d - δ)²/Σδ²), and that of their squares, the SSTRESS."""
     found = euclidean_distances(embedding)
     plain = np.linalg.norm(found - distances) / np.linalg.norm(distances)
     return float(plain), float(np.linalg.norm(found**2 - distances**2) / np.linalg.norm(distances**2))
 
 
-def peers(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+def make_embedders(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Embeddings of a complete matrix, scikit-learn's with the settings that are its defaults now and in 1.10."""
     methods: dict[str, Callable[[np.ndarray], np.ndarray]] = {"SStressMDS": SStressMDS(r).fit_transform}
     for init in ("random", "classical_mds"):
@@ -57,22 +57,22 @@ def peers(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     return methods
 
 
-def recovery(n: int) -> None:
+def measure_recovery(n: int) -> None:
     """Half of an exact matrix."""
     print_heading(f"Planted 2-D layout from half of an exact {n} x {n} matrix")
     rng = np.random.default_rng(0)
-    points, distances = planted(n, rng, 0.0)
-    known, model = half_unknown(distances, rng), SStressMDS()
+    points, distances = make_layout(n, rng, 0.0)
+    known, model = hide_half(distances, rng), SStressMDS()
     seconds = median_seconds({"fit": lambda: model.fit(known)}, repeats=3)["fit"]
     error = layout_error(model.embedding_, points)
     print(f"{model.n_iter_} iterations, {seconds:.2f} s, stress {model.stress_:.1e}, layout error {error:.1e}")
 
 
-def comparison(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float]]:
+def compare_embedders(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float]]:
     """A complete matrix, beside scikit-learn; the seconds and the distance error of each."""
     print_heading(f"Complete {n} x {n} matrix of {r}-D points, distances with {100 * noise:.0f} % noise")
-    points, distances = planted(n, np.random.default_rng(1), noise, r)
-    methods, found = peers(r), {}
+    points, distances = make_layout(n, np.random.default_rng(1), noise, r)
+    methods, found = make_embedders(r), {}
 
     def run(name: str) -> None:
         found[name] = methods[name](distances)
@@ -81,7 +81,7 @@ def comparison(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float
     print(f"{'':36}{'seconds':>9}{'times':>8}{'distance error':>16}{'SSTRESS error':>15}{'layout error':>14}")
     kept = {}
     for name, embedding in found.items():
-        plain, squared = errors(embedding, distances)
+        plain, squared = distance_errors(embedding, distances)
         row = f"{name:36}{seconds[name]:9.2f}{seconds[name] / seconds['SStressMDS']:8.1f}{plain:16.3e}{squared:15.3e}"
         print(f"{row}{layout_error(embedding, points):14.1e}")
         kept[name] = seconds[name], plain
@@ -90,9 +90,9 @@ def comparison(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float
 
 def main(n: int = 2000) -> list[Row]:
     """Print the tables; `median_seconds` warms the kernels and fixes the threads."""
-    recovery(n)
-    exact = comparison(n, 0.0, r=5)
-    comparison(n, 0.1)
+    measure_recovery(n)
+    exact = compare_embedders(n, 0.0, r=5)
+    compare_embedders(n, 0.1)
     ours, error = exact["SStressMDS"]
     goals = {"MDS (SMACOF), init=random": 15, "MDS (SMACOF), init=classical_mds": 1}
     # A faster end at a larger error would be no match.

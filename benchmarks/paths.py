@@ -27,7 +27,7 @@ Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
 Curves = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 
 
-class Arrived(Exception):
+class TargetReached(Exception):
     """Raised where a peer has nothing left to show."""
 
 
@@ -61,7 +61,7 @@ class Quadratic:
         elapsed = perf_counter() - self.begin
         self.path.append((elapsed, G.copy()))
         if elapsed > self.seconds or (self.enough is not None and self.cost(G) <= self.enough):
-            raise Arrived
+            raise TargetReached
         return self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
 
     def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ class Quadratic:
         return self.X.T @ (self.residual[:, None] * T + speed[:, None] * Z) * (2 / len(self.y))
 
 
-def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
+def run_lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
     """SciPy's L-BFGS on vec(G)."""
     problem = Quadratic(X, y, **limits)
 
@@ -80,12 +80,14 @@ def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Pat
         return problem.cost(G), problem.gradient(G).ravel()
 
     options = {"maxiter": 10000, "maxfun": 20000, "ftol": 0, "gtol": 0}
-    with contextlib.suppress(Arrived):
+    with contextlib.suppress(TargetReached):
         scipy.optimize.minimize(both, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return problem.path
 
 
-def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
+def run_pymanopt(
+    optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any
+) -> Path:
     """Pymanopt's optimizer of this name, on its fixed-rank quotient or on plain factors."""
     import pymanopt
     import pymanopt.manifolds
@@ -103,7 +105,7 @@ def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start
     )
     settings = {"max_time": problem.seconds, "max_iterations": 10**6, "min_gradient_norm": 0, "min_step_size": 0}
     chosen = getattr(pymanopt.optimizers, optimizer)(**settings, verbosity=0)
-    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.suppress(Arrived):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.suppress(TargetReached):
         # Its searches divide by zero where they arrive at the limit of precision.
         warnings.simplefilter("ignore")
         chosen.run(task, initial_point=start)
@@ -111,7 +113,7 @@ def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start
 
 
 @dataclass(frozen=True)
-class Noted(Solver):
+class RecordingSolver(Solver):
     """A solver that notes when it arrived where."""
 
     solver: Solver
@@ -134,14 +136,16 @@ class Noted(Solver):
         return step
 
 
-def ours(solver: Solver, **settings: Any) -> Method:
+def make_method(solver: Solver, **settings: Any) -> Method:
     """`PSDRegressor.fit` with a solver, from the call to where it stops: validation and choice of start included."""
 
     def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
         path: Path = []
         # From an array it grows only if told to; by default it has a start of its own.
         chosen = {"init": start, "growing": Growing()} | settings
-        model = PSDRegressor(start.shape[1], solver=Noted(solver, path, perf_counter()), random_state=0, **chosen)
+        model = PSDRegressor(
+            start.shape[1], solver=RecordingSolver(solver, path, perf_counter()), random_state=0, **chosen
+        )
         with warnings.catch_warnings():
             # Methods that are slow run out of iterations.
             warnings.simplefilter("ignore")
@@ -153,7 +157,7 @@ def ours(solver: Solver, **settings: Any) -> Method:
     return run
 
 
-def arrivals(
+def measure_paths(
     methods: dict[str, Method],
     data: tuple[np.ndarray, np.ndarray, np.ndarray],
     error: Callable[[np.ndarray], float],
@@ -169,7 +173,7 @@ def arrivals(
     return found
 
 
-def reached(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
+def median_time_to(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
     """The median time after which an error is at most the goal; infinite where it never is."""
     firsts = [np.flatnonzero(errors <= goal) for _, errors in curves]
     return float(np.median([s[hit[0]] if hit.size else np.inf for (s, _), hit in zip(curves, firsts, strict=True)]))

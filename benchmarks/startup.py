@@ -29,7 +29,7 @@ FITS = {
 }
 
 
-def python(code: str, **environment: str) -> str:
+def run_python(code: str, **environment: str) -> str:
     """What a new process prints."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
@@ -40,17 +40,17 @@ def python(code: str, **environment: str) -> str:
 def main() -> list[Row]:
     """Print the times."""
     print_heading("Imports in new processes, and first fits")
-    times = median_seconds({name: partial(python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
+    times = median_seconds({name: partial(run_python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
     ratio = times["gramian"] / times["sklearn"]
     print(f"import gramian {times['gramian']:.3f} s, import sklearn {times['sklearn']:.3f} s")
     rows = [Row("import gramian", "import sklearn", ratio, 1.3, at_most=True, detail="loads nothing before it is used")]
     used = {"ours": "from gramian import PSDRegressor", "peer": "from sklearn.linear_model import Ridge"}
-    times = median_seconds({name: partial(python, code) for name, code in used.items()}, repeats=7)
+    times = median_seconds({name: partial(run_python, code) for name, code in used.items()}, repeats=7)
     print(f"{used['ours']} {times['ours']:.3f} s, {used['peer']} {times['peer']:.3f} s")
     rows.append(Row(used["ours"], used["peer"], times["ours"] / times["peer"], 1.3, at_most=True))
     for name, code in FITS.items():
         with tempfile.TemporaryDirectory() as folder:
-            first, later = (float(python(FIT.format(code), NUMBA_CACHE_DIR=folder)) for _ in range(2))
+            first, later = (float(run_python(FIT.format(code), NUMBA_CACHE_DIR=folder)) for _ in range(2))
         print(f"{name}: first fit {first:.2f} s, in a later process {later:.2f} s")
         rows.append(Row(f"first fit, {name}", "seconds, compiling", first, 10, at_most=True))
         rows.append(Row(f"fit in a later process, {name}", "seconds, from the cache", later, 1, at_most=True))

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.data import load
+from benchmarks.data import load_samples
 from benchmarks.neighbours import knn_error, run_quietly
 from benchmarks.rows import Row
 from gramian import MetricLearner
@@ -21,7 +21,7 @@ from harness.timing import print_heading
 UCI = ("iris", "wine", "balance_scale", "ionosphere", "soybean", "breast_cancer", "digits", "optdigits")
 
 
-def methods() -> dict[str, Any]:
+def make_learners() -> dict[str, Any]:
     """The learners of the table, with their default settings."""
     return {
         "Euclid": None,
@@ -35,11 +35,11 @@ def methods() -> dict[str, Any]:
 def main(partitions: int = 10) -> list[Row]:
     """Print errors over random partitions, two folds each, standardised."""
     print_heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
-    names = list(methods())
+    names = list(make_learners())
     print(f"{'':16}" + "".join(f"{name:>12}" for name in names) + "   triplets/NCA")
     ratios = []
     for name in UCI:
-        data = load(name)
+        data = load_samples(name)
         if data is None:
             print(f"{name:16} left out: not at hand")
             continue
@@ -53,12 +53,12 @@ def main(partitions: int = 10) -> list[Row]:
 
 def partition_errors(X: np.ndarray, y: np.ndarray, partitions: int) -> dict[str, list[float]]:
     """Errors of every method on every fold."""
-    errors: dict[str, list[float]] = {name: [] for name in methods()}
+    errors: dict[str, list[float]] = {name: [] for name in make_learners()}
     for seed in range(partitions):
         for train, test in StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y):
             scaler = StandardScaler().fit(X[train])
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
-            for name, learner in methods().items():
+            for name, learner in make_learners().items():
                 if learner is None:
                     errors[name].append(knn_error(A, y[train], B, y[test]))
                 else:
