@@ -10,17 +10,17 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from experiments.experiment import Records
-from experiments.neighbours import Split, tried
+from experiments.neighbours import Split, evaluate_learner
 from gramian import MetricLearner
 from gramian.baselines import ITML, LEGO, LMNN
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent
 
-__all__ = ["FIXED", "UNVARIED", "LowRank", "compared", "in_all_features"]
+__all__ = ["DETERMINISTIC", "FIXED", "LowRank", "compare_methods", "full_feature_learners"]
 
 FIXED = "polar, λ = 0"
 #: Methods that draw no pairs.
-UNVARIED = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
+DETERMINISTIC = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class LowRank:
     examples: int = 1500
 
 
-def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
+def full_feature_learners(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
     """Learners by name that see every feature: the paper's, and the default one."""
     start = {"n_components": rank, "constraints": "pairs", "init": "pca", "regularisation": 0, "random_state": seed}
     pairs = start | {"n_constraints": settings.pairs, "tol": settings.tolerance}
@@ -59,7 +59,7 @@ def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
     }
 
 
-def after_projection(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
+def projected_learners(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
     """By name, learners of full rank for projected samples, and what is tuned of them."""
     pairs = {"n_constraints": settings.pairs, "random_state": seed}
     return {
@@ -71,28 +71,28 @@ def after_projection(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[
     }
 
 
-def compared(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
+def compare_methods(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
     """A row for each method: its error at a rank, and seconds."""
-    found = {"Euclid": tried(None, split)} if "Euclid" not in without else {}
-    for name, learner in in_all_features(settings, rank, seed).items():
+    found = {"Euclid": evaluate_learner(None, split)} if "Euclid" not in without else {}
+    for name, learner in full_feature_learners(settings, rank, seed).items():
         if name not in without:
-            found[name] = tried(learner, split)
-    small = projected(split, rank)
-    for name, (learner, grid) in after_projection(settings, seed).items():
+            found[name] = evaluate_learner(learner, split)
+    small = project_split(split, rank)
+    for name, (learner, grid) in projected_learners(settings, seed).items():
         if name not in without:
-            seen = thinned(small, settings.examples, seed) if name == "NCA" else None
-            found[name] = tried(learner, small, grid, seed, seen)
+            seen = subsample(small, settings.examples, seed) if name == "NCA" else None
+            found[name] = evaluate_learner(learner, small, grid, seed, seen)
     return [{"method": name, "rank": rank, "seed": seed, **row} for name, row in found.items()]
 
 
-def projected(split: Split, rank: int) -> Split:
+def project_split(split: Split, rank: int) -> Split:
     """Samples on the leading principal directions of the training ones."""
     n, d = split.train.shape
     solver = "covariance_eigh" if n > d else "full"
     return split.through(PCA(rank, svd_solver=solver).fit(split.train).transform)
 
 
-def thinned(split: Split, most: int, seed: int) -> Split:
+def subsample(split: Split, most: int, seed: int) -> Split:
     """At most so many training samples, drawn at random."""
     rows = np.random.default_rng(seed).permutation(len(split.labels))[:most]
     return split._replace(train=split.train[rows], labels=split.labels[rows])

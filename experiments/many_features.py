@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Records
-from experiments.low_rank import LowRank, compared
-from experiments.low_rank_claims import claims, curves
-from experiments.neighbours import partition
+from experiments.low_rank import LowRank, compare_methods
+from experiments.low_rank_claims import make_claims, plot_errors
+from experiments.neighbours import two_fold_splits
 from gramian import datasets
 from harness.progress import Progress
 
@@ -61,13 +61,13 @@ PAPER = Config()
 def run(config: Config, progress: Progress) -> Records:
     """A row for each partition, data set, rank and method: the error over both folds."""
     cases = product(range(config.partitions), config.sets, config.ranks)
-    return progress.rows(cases, lambda case: measure(config, *case))
+    return progress.rows(cases, lambda case: measure_rank(config, *case))
 
 
-def measure(config: Config, seed: int, name: str, rank: int) -> Records:
+def measure_rank(config: Config, seed: int, name: str, rank: int) -> Records:
     """All methods at one rank, on one partition of a data set."""
     data = datasets.load(name)
-    folds = [compared(config, split, rank, seed) for split in partition(data.X, data.y, seed)]
+    folds = [compare_methods(config, split, rank, seed) for split in two_fold_splits(data.X, data.y, seed)]
     rows = []
     for both in zip(*folds, strict=True):
         together = {key: [row[key] for row in both] for key in ("chosen", "seconds")}
@@ -77,7 +77,7 @@ def measure(config: Config, seed: int, name: str, rank: int) -> Records:
 
 def plot(records: Records) -> Any:
     """Errors against the rank, a panel for each data set."""
-    return curves(records)
+    return plot_errors(records)
 
 
-CLAIMS = claims("many-features")
+CLAIMS = make_claims("many-features")

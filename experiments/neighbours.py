@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["Split", "partition", "standardised", "tried"]
+__all__ = ["Split", "evaluate_learner", "standardise", "two_fold_splits"]
 
 Grid = dict[str, Sequence[float]]
 
@@ -33,28 +33,28 @@ class Split(NamedTuple):
         return self._replace(train=map(self.train), test=map(self.test))
 
 
-def standardised(split: Split) -> Split:
+def standardise(split: Split) -> Split:
     """Features centred and of unit standard deviation, as the training samples have it."""
     return split.through(StandardScaler().fit(split.train).transform)
 
 
-def partition(X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Split]:
+def two_fold_splits(X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Split]:
     """Two random halves, alike in their classes; each is learned from in turn."""
     with warnings.catch_warnings():
         # Soybean has classes of a few samples.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         halves = list(StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y))
     for train, test in halves:
-        yield standardised(Split(X[train], y[train], X[test], y[test]))
+        yield standardise(Split(X[train], y[train], X[test], y[test]))
 
 
-def error(split: Split) -> float:
+def knn_error(split: Split) -> float:
     """The error of 5 nearest neighbours, in per cent."""
     classifier = KNeighborsClassifier(5).fit(split.train, split.labels)
     return 100 * float(np.mean(classifier.predict(split.test) != split.truth))
 
 
-def tried(
+def evaluate_learner(
     learner: Any, split: Split, grid: Grid | None = None, seed: int = 0, seen: Split | None = None
 ) -> dict[str, Any]:
     """The error of a learner, None for no learning; the seconds that learning took, tuning included; what was chosen.
@@ -69,14 +69,14 @@ def tried(
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             if grid:
-                learner, chosen = tuned(learner, grid, seen, seed)
+                learner, chosen = tune_learner(learner, grid, seen, seed)
             learner = clone(learner).fit(seen.train, seen.labels)
     seconds = perf_counter() - begin
     judged = split if learner is None else split.through(learner.transform)
-    return {"error": error(judged), "chosen": chosen, "seconds": round(seconds, 3)}
+    return {"error": knn_error(judged), "chosen": chosen, "seconds": round(seconds, 3)}
 
 
-def tuned(learner: Any, grid: Grid, split: Split, seed: int) -> tuple[Any, float]:
+def tune_learner(learner: Any, grid: Grid, split: Split, seed: int) -> tuple[Any, float]:
     """A learner with the value of its one tuned setting that has the least 5-NN error over two folds; the value."""
     ((name, values),) = grid.items()
     steps = Pipeline([("learner", learner), ("neighbours", KNeighborsClassifier(5))])

@@ -6,7 +6,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import linear_kernel
 
 from experiments import digits, gyrb, usps
-from experiments.endings import converged
+from experiments.endings import check_convergence
 from experiments.kernel_learning import (
     BOTH,
     FIXED,
@@ -18,13 +18,13 @@ from experiments.kernel_learning import (
     METHODS,
     PCA,
     TRANSDUCTIVE,
-    against_prototype,
-    lead,
-    listed,
-    mean,
-    measured,
-    split,
-    unsupervised,
+    compare_with_prototype,
+    format_scores,
+    make_kernel_task,
+    mean_score,
+    score_kernel_pca,
+    score_lead,
+    score_method,
 )
 
 
@@ -39,14 +39,14 @@ def row(method, pairs, score, seed=0):
 
 
 def test_the_paper_judges_the_samples_learned_from(clusters):
-    task = split(*clusters, linear_kernel, TRANSDUCTIVE, 0)
+    task = make_kernel_task(*clusters, linear_kernel, TRANSDUCTIVE, 0)
     assert task.rows is None
     assert task.labels is task.y
     assert np.allclose(np.trace(task.K), clusters[0].size)
 
 
 def test_held_out_samples_are_a_half_that_nothing_is_learned_from(clusters):
-    task = split(*clusters, linear_kernel, HELD_OUT, 0)
+    task = make_kernel_task(*clusters, linear_kernel, HELD_OUT, 0)
     assert task.K.shape == task.rows.shape == (30, 30)
     assert np.bincount(task.y).tolist() == np.bincount(task.labels).tolist() == [15, 15]
     # Standardised by the half learned from: its kernel has the trace of the correlation matrix, the other has not.
@@ -57,9 +57,9 @@ def test_held_out_samples_are_a_half_that_nothing_is_learned_from(clusters):
 @pytest.mark.parametrize("protocol", [TRANSDUCTIVE, HELD_OUT])
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_find_clusters_from_one_decomposition(method, protocol, clusters, monkeypatch):
-    task = split(*clusters, linear_kernel, protocol, 0)
+    task = make_kernel_task(*clusters, linear_kernel, protocol, 0)
     monkeypatch.setattr("gramian.estimators.given_kernel.decomposed", forbidden)
-    found = measured(task, method, 2, 200, 0.25, 0)
+    found = score_method(task, method, 2, 200, 0.25, 0)
     assert found["score"] > 0.9
     assert (found["rank"], found["pairs"], found["seconds"] > 0) == (2, 200, True)
 
@@ -69,22 +69,22 @@ def forbidden(*arguments, **settings):
 
 
 def test_kernel_pca_is_that_of_scikit_learn(clusters):
-    task = split(*clusters, linear_kernel, HELD_OUT, 0)
+    task = make_kernel_task(*clusters, linear_kernel, HELD_OUT, 0)
     theirs = KernelPCA(2, kernel="precomputed").fit(task.K).transform(task.rows)
     roots, vectors = np.sqrt(task.given.values[:2]), task.given.vectors[:, :2]
     ours = task.given.centerer.transform(task.rows) @ (vectors / roots)
     assert np.allclose(np.abs(ours), np.abs(theirs))
-    assert unsupervised(task, 2, 0)["score"] > 0.9
+    assert score_kernel_pca(task, 2, 0)["score"] > 0.9
 
 
 def test_means_and_leads():
     records = [row(FLAT, 10, 0.5), row(FLAT, 10, 0.7, 1), row(FLAT, 20, 1.0), row(PCA, 0, 0.4), row(KSR, 20, 0.8)]
-    assert mean(records, FLAT, pairs=10) == pytest.approx(0.6)
-    assert mean(records, PCA, pairs=20) == 0.4
-    assert np.isnan(mean(records, KSR, pairs=10))
-    assert lead(records, (FLAT,), (KSR, PCA), pairs=20) == pytest.approx(0.2)
-    assert lead(records, (FLAT,), (KSR, PCA), pairs=10) == pytest.approx(0.2)
-    assert listed(records, (FLAT, FIXED), pairs=20) == "flat 1.00"
+    assert mean_score(records, FLAT, pairs=10) == pytest.approx(0.6)
+    assert mean_score(records, PCA, pairs=20) == 0.4
+    assert np.isnan(mean_score(records, KSR, pairs=10))
+    assert score_lead(records, (FLAT,), (KSR, PCA), pairs=20) == pytest.approx(0.2)
+    assert score_lead(records, (FLAT,), (KSR, PCA), pairs=10) == pytest.approx(0.2)
+    assert format_scores(records, (FLAT, FIXED), pairs=20) == "flat 1.00"
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_means_and_leads():
 )
 def test_scores_against_a_prototype(expected, status):
     records = [row(FLAT, 10, 0.55), row(FLAT, 10, 0.65, 1), row(KSR, 10, 0.5)]
-    verdict = against_prototype(records, expected)
+    verdict = compare_with_prototype(records, expected)
     assert verdict.status == status
     assert ("graph" in verdict.why) == ((KSR, 10) in expected)
 
 
 def test_distances_of_samples_without_pairs_are_seen_to_stay():
     Z = np.eye(5)
-    assert gyrb.left_alone(Z, np.array([[0, 1]])) == {"untouched": 3, "moved": pytest.approx(0, abs=1e-12)}
+    assert gyrb.untouched_samples(Z, np.array([[0, 1]])) == {"untouched": 3, "moved": pytest.approx(0, abs=1e-12)}
     Z[4] *= 2
-    assert gyrb.left_alone(Z, np.array([[0, 1]]))["moved"] == pytest.approx(3)
-    assert gyrb.left_alone(Z, np.array([[0, 1], [2, 3]])) == {"untouched": 1, "moved": None}
+    assert gyrb.untouched_samples(Z, np.array([[0, 1]]))["moved"] == pytest.approx(3)
+    assert gyrb.untouched_samples(Z, np.array([[0, 1], [2, 3]])) == {"untouched": 1, "moved": None}
 
 
 def status(experiment, name, records):
@@ -147,7 +147,7 @@ def test_flat_is_inferior_where_it_is_short_at_few_pairs(flat, inferior, disappe
     ids=["as the paper says", "none untouched", "others leave them too"],
 )
 def test_untouched_samples_are_the_reason_only_where_they_can_be(changed, expected):
-    verdict = gyrb.partial_update(gyrb_rows((0.6, 0.7, 0.9, 0.9), **changed))
+    verdict = gyrb.check_reason(gyrb_rows((0.6, 0.7, 0.9, 0.9), **changed))
     assert verdict.status == expected
     assert ("not the reason" in verdict.why) == (expected != "holds")
 
@@ -195,15 +195,15 @@ def test_usps_is_judged_by_its_records():
 
 def test_usps_claims_on_mvu_hold_in_part_at_most():
     good, spoilt = usps_rows(0.9, {KSR: 1.0, FLAT: 2.0}), usps_rows(0.2, {KSR: 9.0, FLAT: 8.0, BOTH: 99.0})
-    for check in (usps.better_than_baselines, usps.seconds):
+    for check in (usps.check_baselines, usps.check_seconds):
         assert (check(good).status, check(spoilt).status) == ("holds in part", "does not hold")
         assert "MVU not run" in check(good).why
 
 
 def test_fits_that_did_not_converge_are_counted():
     done, stopped = ({"protocol": "a", "iterations": 7, "converged": end} for end in (True, False))
-    assert converged([row(FLAT, 10, 1.0) | done, row(PCA, 0, 1.0)]).status == "holds"
-    verdict = converged([row(FLAT, 10, 1.0) | done, row(FLAT, 10, 1.0) | stopped])
+    assert check_convergence([row(FLAT, 10, 1.0) | done, row(PCA, 0, 1.0)]).status == "holds"
+    verdict = check_convergence([row(FLAT, 10, 1.0) | done, row(FLAT, 10, 1.0) | stopped])
     assert verdict.status == "holds in part"
     assert "flat 1 of 2 (a)" in verdict.why
-    assert converged([row(FLAT, 10, 1.0) | stopped]).status == "does not hold"
+    assert check_convergence([row(FLAT, 10, 1.0) | stopped]).status == "does not hold"
