@@ -27,7 +27,7 @@ METHODS: dict[str, tuple[Geometry, Solver]] = {
 
 
 def make_problem(condition: float | None, n: int, d: int, r: int) -> tuple[Problem, np.ndarray]:
-    """Noise-free targets of a W with this condition number (None: that of a normal factor), and a random start."""
+    """Return a noise-free problem of a W with this condition number, None for a normal factor; and a random start."""
     rng = np.random.default_rng(0)
     X, G, start = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.standard_normal((d, r))
     if condition is not None:
@@ -38,7 +38,7 @@ def make_problem(condition: float | None, n: int, d: int, r: int) -> tuple[Probl
 
 @run_quietly()
 def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> list[Row]:
-    """Print the table; it has no goal."""
+    """Print the table; there are no goals."""
     print_heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
     conditions = {"normal": None, "1e2": 1e2, "1e4": 1e4}
     print(f"{'condition of W':36}" + "".join(f"{name:>24}" for name in conditions))

@@ -1,4 +1,4 @@
-"""How the time of an iteration grows with each size alone, over four doublings: the exponent of a fitted power."""
+"""Growth of an iteration's time with each size: the exponent of a power law fitted over four doublings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Case = tuple[Problem, np.ndarray, np.ndarray]
 
 
 def make_rank_one(n: int = 20000, d: int = 200, r: int = 10) -> Case:
-    """Vectors; one of the sizes is changed."""
+    """Return a problem of vectors, its samples and a start; the caller changes one of the sizes."""
     return rank_one_problem(n, d, r)
 
 
 def make_pairs(N: int = 4000, d: int = 400, r: int = 10) -> Case:
-    """16 pairs a sample."""
+    """Return a problem with 16 pairs per sample, its samples and a start; the caller changes one of the sizes."""
     return pairs_problem(N, d, r, 16 * N)
 
 
@@ -40,7 +40,7 @@ CASES: list[tuple[str, Callable[..., Case], str, tuple[int, ...], float]] = [
 
 
 def run_iterations(problem: Problem, start: np.ndarray, geometry: Geometry, count: int = 5) -> None:
-    """Some iterations from a start."""
+    """Run some iterations of conjugate gradients from a start."""
     solver, evaluation = ConjugateGradient(), problem.evaluate(geometry.point(start))
     memory = solver.start(evaluation)
     for _ in range(count):
@@ -49,12 +49,12 @@ def run_iterations(problem: Problem, start: np.ndarray, geometry: Geometry, coun
 
 
 def growth_exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
-    """The slope of a line through the logarithms."""
+    """Return the slope of log seconds against log size."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def main() -> list[Row]:
-    """Print the exponents."""
+    """Print the exponents, and return a row per size with the largest of them."""
     print_heading("Growth of an iteration's time with each size alone, four doublings: exponents")
     print(f"{'':24}" + "".join(f"{name:>10}" for name in GEOMETRIES) + "   sizes")
     rows = []

@@ -1,4 +1,4 @@
-"""Layouts from dissimilarities: a planted one with half of its matrix unknown, and scikit-learn's MDS side by side."""
+"""Layouts from dissimilarities: a known layout from half of its distances, and a comparison with scikit-learn's MDS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ except ImportError:  # scikit-learn below 1.8
 
 
 def make_layout(n: int, rng: np.random.Generator, noise: float, r: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, r) and their distances (n, n), each multiplied by exp(noise · normal)."""
+    """Return points (n, r) and their distances (n, n), each multiplied by exp(noise · normal)."""
     points = rng.standard_normal((n, r))
     normal = np.triu(rng.standard_normal((n, n)), 1)
     distances = euclidean_distances(points) * np.exp(noise * (normal + normal.T))
@@ -29,25 +29,28 @@ def make_layout(n: int, rng: np.random.Generator, noise: float, r: int = 2) -> t
 
 
 def hide_half(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The matrix with half of its pairs NaN."""
+    """Return the matrix with half of its pairs set to NaN."""
     unknown = np.triu(rng.random(distances.shape) < 0.5, 1)
     return np.where(unknown | unknown.T, np.nan, distances)
 
 
 def layout_error(embedding: np.ndarray, points: np.ndarray) -> float:
-    """The distance from a planted layout against its size, up to shifts, rotations and reflections."""
+    """Return the relative distance to the true layout, up to shifts, rotations and reflections."""
     return float(np.linalg.norm(turned(embedding, points) - points) / np.linalg.norm(points - points.mean(axis=0)))
 
 
 def distance_errors(embedding: np.ndarray, distances: np.ndarray) -> tuple[float, float]:
-    """The relative error of distances, √(Σ(d - δ)²/Σδ²), and that of their squares, the SSTRESS."""
+    """Return the relative error of the distances, √(Σ(d - δ)²/Σδ²), and that of the squared distances, the SSTRESS."""
     found = euclidean_distances(embedding)
     plain = np.linalg.norm(found - distances) / np.linalg.norm(distances)
     return float(plain), float(np.linalg.norm(found**2 - distances**2) / np.linalg.norm(distances**2))
 
 
 def make_embedders(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Embeddings of a complete matrix, scikit-learn's with the settings that are its defaults now and in 1.10."""
+    """Return, by name, functions that embed a complete matrix.
+
+    scikit-learn's MDS runs with the initialisation that is its default now, and with that of 1.10.
+    """
     methods: dict[str, Callable[[np.ndarray], np.ndarray]] = {"SStressMDS": SStressMDS(r).fit_transform}
     for init in ("random", "classical_mds"):
         smacof = MDS(r, metric="precomputed", n_init=1, init=init, random_state=0)
@@ -58,7 +61,7 @@ def make_embedders(r: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 
 
 def measure_recovery(n: int) -> None:
-    """Half of an exact matrix."""
+    """Print how well half of an exact matrix recovers the layout."""
     print_heading(f"Planted 2-D layout from half of an exact {n} x {n} matrix")
     rng = np.random.default_rng(0)
     points, distances = make_layout(n, rng, 0.0)
@@ -69,7 +72,7 @@ def measure_recovery(n: int) -> None:
 
 
 def compare_embedders(n: int, noise: float, r: int = 2) -> dict[str, tuple[float, float]]:
-    """A complete matrix, beside scikit-learn; the seconds and the distance error of each."""
+    """Print a comparison on a complete matrix, and return seconds and distance error by method."""
     print_heading(f"Complete {n} x {n} matrix of {r}-D points, distances with {100 * noise:.0f} % noise")
     points, distances = make_layout(n, np.random.default_rng(1), noise, r)
     methods, found = make_embedders(r), {}
@@ -89,7 +92,7 @@ def compare_embedders(n: int, noise: float, r: int = 2) -> dict[str, tuple[float
 
 
 def main(n: int = 2000) -> list[Row]:
-    """Print the tables; `median_seconds` warms the kernels and fixes the threads."""
+    """Print the tables, and return the rows of speedups; `median_seconds` warms the kernels and fixes the threads."""
     measure_recovery(n)
     exact = compare_embedders(n, 0.0, r=5)
     compare_embedders(n, 0.1)

@@ -1,4 +1,4 @@
-"""One epoch of online descent, compiled, beside the same epoch as a loop of NumPy calls."""
+"""One epoch of compiled online descent beside the same epoch as a loop of NumPy calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.timing import median_seconds, print_heading
 
 
 def numpy_flat(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.ndarray) -> np.ndarray:
-    """Flat mini-batch descent as one would write it in NumPy."""
+    """Return the factor after one epoch of flat mini-batch descent, in NumPy."""
     for batch, s in enumerate(steps):
         rows = X[batch * p : (batch + 1) * p]
         Z = rows @ G
@@ -25,7 +25,7 @@ def numpy_flat(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.nd
 
 
 def numpy_polar(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.ndarray) -> np.ndarray:
-    """Polar mini-batch descent as one would write it in NumPy, with a QR decomposition a step, as in the paper."""
+    """Return the factor after one epoch of polar mini-batch descent, in NumPy with a QR step as in the paper."""
     U, R = np.linalg.qr(G)
     for batch, s in enumerate(steps):
         rows = X[batch * p : (batch + 1) * p]
@@ -41,7 +41,7 @@ def numpy_polar(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.n
 
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
-    """Print the table."""
+    """Print the table, and return its rows."""
     print_heading(f"One online epoch, n={n} d={d} r={r} (goal, p=1: flat 20 times NumPy; polar at most 3 times flat)")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))

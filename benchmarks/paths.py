@@ -1,7 +1,7 @@
-"""Where methods are after how many seconds: ours and the peers', from the same data and the same start.
+"""Error against time of our solvers and of peers, from the same data and the same start.
 
-A path is a list of (seconds, factor). Peers get cost, gradient and Hessian written by hand, with what they share kept
-from one call to the next, so that none of them pays for a product twice.
+A path is a list of (seconds, factor). Peers get a hand-written cost, gradient and Hessian, which reuse the product X G
+from one call to the next, so that no peer pays for a product twice.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Curves = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 
 
 class TargetReached(Exception):
-    """Raised where a peer has nothing left to show."""
+    """Raised to stop a peer that has reached its target or its time limit."""
 
 
 @dataclass
 class Quadratic:
-    """½ mean (‖xᵀG‖² - y)² by hand; remembers the images of the last factor, and when it was asked for gradients."""
+    """The cost ½ mean (‖xᵀG‖² - y)² with derivatives; records time and factor at every gradient."""
 
     X: np.ndarray
     y: np.ndarray
@@ -44,19 +44,19 @@ class Quadratic:
     last: np.ndarray | None = None
 
     def image(self, G: np.ndarray) -> np.ndarray:
-        """X G, and the residuals with it."""
+        """Return X G, and update the residuals."""
         if self.last is None or not np.array_equal(G, self.last):
             self.last, self.Z = G.copy(), self.X @ G
             self.residual = np.einsum("ij,ij->i", self.Z, self.Z) - self.y
         return self.Z
 
     def cost(self, G: np.ndarray) -> float:
-        """The cost."""
+        """Return the cost."""
         self.image(G)
         return 0.5 * float(self.residual @ self.residual) / len(self.y)
 
     def gradient(self, G: np.ndarray) -> np.ndarray:
-        """The gradient (d, r); notes the time."""
+        """Return the gradient (d, r), and record the time and the factor."""
         Z = self.image(G)
         elapsed = perf_counter() - self.begin
         self.path.append((elapsed, G.copy()))
@@ -65,14 +65,14 @@ class Quadratic:
         return self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
 
     def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
-        """The Hessian's product with D (d, r)."""
+        """Return the product of the Hessian with D (d, r)."""
         Z, T = self.image(G), self.X @ D
         speed = 2 * np.einsum("ij,ij->i", Z, T)
         return self.X.T @ (self.residual[:, None] * T + speed[:, None] * Z) * (2 / len(self.y))
 
 
 def run_lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
-    """SciPy's L-BFGS on vec(G)."""
+    """Return the path of SciPy's L-BFGS on vec(G)."""
     problem = Quadratic(X, y, **limits)
 
     def both(v: np.ndarray) -> tuple[float, np.ndarray]:
@@ -88,7 +88,7 @@ def run_lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) ->
 def run_pymanopt(
     optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any
 ) -> Path:
-    """Pymanopt's optimizer of this name, on its fixed-rank quotient or on plain factors."""
+    """Return the path of a Pymanopt optimizer on its fixed-rank quotient, or on plain factors."""
     import pymanopt
     import pymanopt.manifolds
     import pymanopt.optimizers
@@ -114,7 +114,7 @@ def run_pymanopt(
 
 @dataclass(frozen=True)
 class RecordingSolver(Solver):
-    """A solver that notes when it arrived where."""
+    """A solver that records the time and the factor of every step of another."""
 
     solver: Solver
     path: Path
@@ -122,22 +122,22 @@ class RecordingSolver(Solver):
 
     @property
     def patience(self) -> int:  # type: ignore[override]
-        """As the solver's."""
+        """The patience of the recorded solver."""
         return self.solver.patience
 
     def start(self, evaluation: Evaluation) -> Any:
-        """The solver's start."""
+        """Return the recorded solver's initial memory."""
         return self.solver.start(evaluation)
 
     def step(self, evaluation: Evaluation, memory: Any) -> Step:
-        """The solver's step."""
+        """Return the recorded solver's step, and record it."""
         step = self.solver.step(evaluation, memory)
         self.path.append((perf_counter() - self.begin, step.evaluation.point.G))
         return step
 
 
 def make_method(solver: Solver, **settings: Any) -> Method:
-    """`PSDRegressor.fit` with a solver, from the call to where it stops: validation and choice of start included."""
+    """Return a method that runs `PSDRegressor.fit` with a solver; validation and the choice of a start are timed."""
 
     def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
         path: Path = []
@@ -163,7 +163,7 @@ def measure_paths(
     error: Callable[[np.ndarray], float],
     repeats: int = 3,
 ) -> Curves:
-    """Seconds and errors along the path of each method, for repeats in which they take turns."""
+    """Return seconds and errors along the path of each method, for repeats in which methods take turns."""
     found: Curves = {name: [] for name in methods}
     with limit_threads():
         for _ in range(repeats):
@@ -174,6 +174,6 @@ def measure_paths(
 
 
 def median_time_to(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
-    """The median time after which an error is at most the goal; infinite where it never is."""
+    """Return the median seconds until the error is at most the goal; infinity where it never is."""
     firsts = [np.flatnonzero(errors <= goal) for _, errors in curves]
     return float(np.median([s[hit[0]] if hit.size else np.inf for (s, _), hit in zip(curves, firsts, strict=True)]))

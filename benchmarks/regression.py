@@ -1,7 +1,7 @@
-"""Time to a good fit of y = xᵀWx: ours beside Pymanopt, SciPy's L-BFGS and the paper's algorithms.
+"""Time to a good fit of y = xᵀWx, beside Pymanopt, SciPy's L-BFGS and the paper's algorithms.
 
-Noisy targets, to 1 % of the best test error that any method finds; and noise-free ones of an ill-conditioned W, to a
-cost of 1e-8 of that of W = 0. All start from the same random factor. Draws docs/regression.png.
+Noisy targets: the time to 1 % above the best test error of any method. Noise-free targets of an ill-conditioned W: the
+time to 1e-8 of the cost at W = 0. All start from the same random factor. Draws docs/regression.png.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAPERS = GradientDescent(Armijo())
 
 
 def make_methods(enough: float | None, seconds: float, iterations: int, **settings: float) -> dict[str, Method]:
-    """Ours and the peers; peers stop where the cost is enough, or after so many seconds or iterations."""
+    """Return our method and the peers, by name; peers stop at a cost, or after some seconds or iterations."""
     manifolds = {"": True, ", plain factors": False}
     return {
         OURS: make_method(ConjugateGradient(), **settings),
@@ -39,7 +39,7 @@ def make_methods(enough: float | None, seconds: float, iterations: int, **settin
 
 
 def make_data(n: int, d: int, r: int, condition: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Samples, W's factor, a random start, and samples to test on."""
+    """Return samples, the factor of W, a random start, and test samples."""
     rng = np.random.default_rng(0)
     X, G, start = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.standard_normal((d, r))
     if condition is not None:
@@ -48,7 +48,7 @@ def make_data(n: int, d: int, r: int, condition: float | None) -> tuple[np.ndarr
 
 
 def measure_noisy(n: int, d: int, r: int) -> tuple[list[Row], Curves, float]:
-    """To 1 % of the best test error, with noise of variance 0.01."""
+    """Measure the time to 1 % above the best test error, with noise of variance 0.01."""
     X, G, start, unseen = make_data(n, d, r, None)
     rng = np.random.default_rng(1)
     y, truth = (np.sum((A @ G) ** 2, axis=1) + 0.1 * rng.standard_normal(len(A)) for A in (X, unseen))
@@ -63,7 +63,7 @@ def measure_noisy(n: int, d: int, r: int) -> tuple[list[Row], Curves, float]:
 
 
 def measure_conditioned(n: int, d: int, r: int, condition: float = 1e4) -> list[Row]:
-    """To a relative cost of 1e-8, without noise."""
+    """Measure the time to a relative cost of 1e-8, without noise."""
     X, G, start, _ = make_data(n, d, r, condition)
     y = np.sum((X @ G) ** 2, axis=1)
     zero = 0.5 * float(np.mean(y**2))
@@ -81,7 +81,7 @@ def measure_conditioned(n: int, d: int, r: int, condition: float = 1e4) -> list[
 
 
 def print_times(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float, float, float]) -> list[Row]:
-    """Prints when each method arrives; the rows beside the best of Pymanopt, L-BFGS, and the paper's."""
+    """Print the time of each method to the goal, and return the rows of speedups."""
     times = {name: median_time_to(paths, goal) for name, paths in curves.items()}
     print(f"\n{task}, seconds (and the best error found)")
     for name, paths in curves.items():
@@ -102,7 +102,7 @@ def print_times(task: str, curves: Curves, goal: float, cap: float, goals: tuple
 
 
 def draw_curves(curves: Curves, best: float) -> None:
-    """Test error against time, all methods together."""
+    """Plot test errors against time, all methods in one panel."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
@@ -120,7 +120,7 @@ def draw_curves(curves: Curves, best: float) -> None:
 
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
-    """Print the tables, draw the picture."""
+    """Print the tables, plot the curves, and return the rows."""
     print_heading(f"Regression, n={n} d={d} r={r}: seconds from the call to the goal")
     warm = np.random.default_rng(0).standard_normal((6000, 5))
     for geometry in ("scaled", "flat", "polar"):  # kernels are compiled before timing

@@ -1,4 +1,4 @@
-"""Few samples of very many features: a whole fit, in the span of the samples and without."""
+"""Few samples with very many features: a whole fit, with and without reduction to the span of the samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.timing import median_seconds, print_heading
 
 
 def main(n: int = 322, d: int = 15154, m: int = 10_000, rank: int = 5) -> list[Row]:
-    """Print both times; a price of leaving the start is fixed, so that both minimise the same cost."""
+    """Print both times; the penalty weight is fixed, so that both minimise the same cost."""
     print_heading(f"Whole fit of a metric, N={n} d={d}, {m} pairs, rank {rank}")
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=n)

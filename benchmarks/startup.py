@@ -1,4 +1,4 @@
-"""What it costs to begin: imports beside scikit-learn's, and first fits, of a new installation and of a new process."""
+"""Startup costs: imports beside scikit-learn's, and first fits that compile or read compiled kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FITS = {
 
 
 def run_python(code: str, **environment: str) -> str:
-    """What a new process prints."""
+    """Return what a new Python process prints."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
     )
@@ -38,7 +38,7 @@ def run_python(code: str, **environment: str) -> str:
 
 
 def main() -> list[Row]:
-    """Print the times."""
+    """Print the times, and return the rows."""
     print_heading("Imports in new processes, and first fits")
     times = median_seconds({name: partial(run_python, f"import {name}") for name in ("gramian", "sklearn")}, repeats=7)
     ratio = times["gramian"] / times["sklearn"]

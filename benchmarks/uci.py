@@ -1,6 +1,6 @@
 """5-NN errors of learned distances on small sets, beside Euclid and scikit-learn's NCA.
 
-Sets that are not at hand are left out, and said to be.
+Sets that are not stored locally are skipped, and named.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UCI = ("iris", "wine", "balance_scale", "ionosphere", "soybean", "breast_cancer"
 
 
 def make_learners() -> dict[str, Any]:
-    """The learners of the table, with their default settings."""
+    """Return the learners of the table, by name, with their default settings."""
     return {
         "Euclid": None,
         "NCA": NeighborhoodComponentsAnalysis(random_state=0),
@@ -33,7 +33,7 @@ def make_learners() -> dict[str, Any]:
 
 @run_quietly()
 def main(partitions: int = 10) -> list[Row]:
-    """Print errors over random partitions, two folds each, standardised."""
+    """Print errors over random partitions, two standardised folds each, and return the row of their ratio."""
     print_heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
     names = list(make_learners())
     print(f"{'':16}" + "".join(f"{name:>12}" for name in names) + "   triplets/NCA")
@@ -52,7 +52,7 @@ def main(partitions: int = 10) -> list[Row]:
 
 
 def partition_errors(X: np.ndarray, y: np.ndarray, partitions: int) -> dict[str, list[float]]:
-    """Errors of every method on every fold."""
+    """Return the errors of every method, one per fold."""
     errors: dict[str, list[float]] = {name: [] for name in make_learners()}
     for seed in range(partitions):
         for train, test in StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y):

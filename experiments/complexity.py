@@ -37,9 +37,9 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: where the sizes d, n, r, p stand while one grows, and what it grows to.
+    """Settings: the base sizes (d, n, r, p), and the values that each size takes while the others keep theirs.
 
-    The three largest d and n are beyond the last cache; the step out of it would count as growth.
+    The three largest d and n exceed the last cache, so that leaving the cache does not count as growth.
     """
 
     vectors: tuple[int, ...] = (256, 4096, 4, 32)
@@ -82,7 +82,7 @@ SLACK = 0.25
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each data, algorithm, and size that grows."""
+    """Return a row per kind of data, algorithm, and value of the size that grows."""
     cases = [
         (data, varied, size)
         for data in ("vectors", "matrices")
@@ -94,7 +94,7 @@ def run(config: Config, progress: Progress) -> Records:
 
 
 def measure_size(config: Config, data: str, varied: str, size: int) -> Records:
-    """The rows of one size: all algorithms that it concerns."""
+    """Return the rows of one size: the seconds of every algorithm whose cost depends on it."""
     d, n, r, p = (size if varied == name else base for name, base in zip(SIZES, getattr(config, data), strict=True))
     problem, start = make_problem(data, d, n, r)
     rows = []
@@ -112,7 +112,7 @@ def measure_size(config: Config, data: str, varied: str, size: int) -> Records:
 
 
 def make_problem(data: str, d: int, n: int, r: int) -> tuple[Problem, np.ndarray]:
-    """A problem of n vectors (d,) or matrices (d, d), and a start (d, r)."""
+    """Return a problem of n vectors (d,) or matrices (d, d), and a start (d, r)."""
     rng = np.random.default_rng(0)
     truth, start = rng.standard_normal((2, d, r)) / d**0.5
     if data == "vectors":
@@ -123,7 +123,7 @@ def make_problem(data: str, d: int, n: int, r: int) -> tuple[Problem, np.ndarray
 
 
 def time_iteration(problem: Problem, point: Any) -> float:
-    """Seconds of one batch iteration: the second, whose line search starts where the first left off."""
+    """Return the seconds of the second batch iteration, whose line search starts from the first one's step."""
     solver = GradientDescent()
     evaluation, _, memory = solver.step(problem.evaluate(point), None)
     clock = process_time()
@@ -132,7 +132,7 @@ def time_iteration(problem: Problem, point: Any) -> float:
 
 
 def time_update(problem: Problem, point: Any, p: int) -> float:
-    """Seconds of one online update, the mean over some of them; steps too short to lead anywhere."""
+    """Return the mean seconds of an online update; steps are so short that the point hardly moves."""
     updates = min(len(problem.sampled.measurement) // p, 64)
     order, steps = np.arange(updates * p), np.full(updates, 1e-12)
     clock = process_time()
@@ -141,7 +141,7 @@ def time_update(problem: Problem, point: Any, p: int) -> float:
 
 
 def time_full_rank(config: Config, d: int) -> dict[str, Any]:
-    """The row of one batch iteration at full rank, on 2 d samples."""
+    """Return the row of a batch iteration at full rank, on 2 d samples."""
     problem, start = make_problem("vectors", d, 2 * d, d)
     point = AffineInvariant().point(start)
     seconds = least_seconds(lambda: time_iteration(problem, point), config.repeats)
@@ -149,7 +149,7 @@ def time_full_rank(config: Config, d: int) -> dict[str, Any]:
 
 
 def least_seconds(work: Callable[[], float], repeats: int) -> float:
-    """The least of several timings, on one thread, after one that is not counted."""
+    """Return the least of several timings on one thread; a first run, which compiles, is not counted."""
     with limit_threads(1):
         work()
         return min(work() for _ in range(repeats))
@@ -162,20 +162,20 @@ def sizes_and_seconds(records: Records, data: str, algorithm: str, varied: str) 
 
 
 def growth_exponent(records: Records, data: str, algorithm: str, varied: str) -> float:
-    """The slope of log seconds against log size over the three largest sizes."""
+    """Return the slope of log seconds against log size over the three largest sizes."""
     sizes, seconds = sizes_and_seconds(records, data, algorithm, varied)
     return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
 def stated_exponents(data: str, algorithm: str) -> dict[str, int]:
-    """The exponents that the paper's table states: of d, of n or p, of r."""
+    """Return the exponents of the paper's table, by size: d, n or p, and r."""
     kind, geometry = algorithm.split()
     in_d, in_samples, in_r = TABLE[geometry]
     return {"d": in_d + (data == "matrices"), "n" if kind == "batch" else "p": in_samples, "r": in_r}
 
 
 def plot(records: Records) -> Any:
-    """Seconds against each size, vectors above and matrices beneath."""
+    """Plot seconds against each size, for vectors in the upper row and matrices in the lower."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")
@@ -190,7 +190,7 @@ def plot(records: Records) -> Any:
 
 
 def draw_panel(axes: Any, rows: Records, data: str, varied: str) -> None:
-    """One size: the algorithms, and beside each the growth that the paper states."""
+    """Plot the seconds of all algorithms against one size; dashed, the growth that the paper states."""
     styles = dict(zip(("batch flat", "batch polar", "online flat", "online polar", FULL), COLOURS, strict=False))
     for algorithm, colour in styles.items():
         sizes, seconds = sizes_and_seconds(rows, data, algorithm, varied)
@@ -204,7 +204,7 @@ def draw_panel(axes: Any, rows: Records, data: str, varied: str) -> None:
 
 
 def check_linear(records: Records) -> Verdict:
-    """Exponents in d and n, for vectors."""
+    """Check that no exponent in d or n exceeds 1, for vectors."""
     found = {}
     for algorithm in ALGORITHMS:
         found |= {f"{algorithm} in d": growth_exponent(records, "vectors", algorithm, "d")}
@@ -219,7 +219,7 @@ def check_linear(records: Records) -> Verdict:
 
 
 def make_cost_check(algorithm: str) -> Callable[[Records], Verdict]:
-    """The check of one column of the table, for vectors and matrices."""
+    """Return the check of an algorithm's costs in the paper's table, for vectors and matrices."""
 
     def check(records: Records) -> Verdict:
         parts, over, under = [], [], []
@@ -238,7 +238,7 @@ def make_cost_check(algorithm: str) -> Callable[[Records], Verdict]:
 
 
 def check_low_rank(records: Records) -> Verdict:
-    """Exponents in d at full rank; in d and in r where the rank is apart from d."""
+    """Check the exponent in d at full rank, and the exponents in d and r at low rank."""
     full = growth_exponent(records, "vectors", FULL, "d")
     in_d, in_r = (
         {name: growth_exponent(records, "vectors", f"batch {name}", varied) for name in GEOMETRIES} for varied in "dr"

@@ -70,7 +70,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: samples of each digit, rank, α, numbers of pairs, seeds; samples of each digit for MVU."""
+    """Settings: samples per digit, rank, α, numbers of pairs, seeds; `unfolded`, the samples per digit for MVU."""
 
     per_class: int = 100
     rank: int = 16
@@ -106,7 +106,7 @@ PROTOTYPE = {
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each seed, protocol, method and number of pairs; then those of the unsupervised methods."""
+    """Return a row per seed, protocol, number of pairs and method; then the rows of unsupervised methods."""
     learning = product(range(config.seeds), PROTOCOLS, config.pairs, METHODS)
     rows = progress.rows(learning, lambda case: measure_method(config, *case))
     rows += progress.rows(product(range(config.seeds), PROTOCOLS), lambda case: measure_kernel_pca(config, *case))
@@ -115,24 +115,24 @@ def run(config: Config, progress: Progress) -> Records:
 
 @lru_cache(maxsize=2)
 def make_task(config: Config, seed: int, protocol: str) -> Task:
-    """The digits of a seed, under a protocol."""
+    """Return the task of a seed's digits under a protocol."""
     digits = digits_389(config.per_class, random_state=seed)
     return make_kernel_task(digits.X, digits.y, linear_kernel, protocol, seed)
 
 
 def measure_method(config: Config, seed: int, protocol: str, n_pairs: int, method: str) -> dict[str, Any]:
-    """The row of one method."""
+    """Return the row of one method."""
     row = score_method(make_task(config, seed, protocol), method, config.rank, n_pairs, config.alpha, seed)
     return {"protocol": protocol, **row}
 
 
 def measure_kernel_pca(config: Config, seed: int, protocol: str) -> dict[str, Any]:
-    """The row of kernel PCA."""
+    """Return the row of kernel PCA."""
     return {"protocol": protocol, **score_kernel_pca(make_task(config, seed, protocol), config.rank, seed)}
 
 
 def measure_mvu(config: Config, seed: int) -> Records:
-    """Rows of MVU and of kernel PCA on few samples; none without cvxpy."""
+    """Return the rows of MVU and of kernel PCA on few samples; none where cvxpy is not installed."""
     digits = digits_389(config.unfolded, random_state=seed)
     X = StandardScaler().fit_transform(digits.X)
     clock = perf_counter()
@@ -149,7 +149,7 @@ def measure_mvu(config: Config, seed: int) -> Records:
 
 
 def embed_by_mvu(X: np.ndarray, rank: int) -> np.ndarray:
-    """MVU's embedding (n, r), by the least number of neighbours, from 3 on, that connects the samples."""
+    """Return MVU's embedding (n, r) with the least number of neighbours, from 3 on, that connects the samples."""
     for n_neighbors in range(3, len(X)):
         try:
             return MaximumVarianceUnfolding(rank, n_neighbors=n_neighbors).fit_transform(X)
@@ -160,7 +160,7 @@ def embed_by_mvu(X: np.ndarray, rank: int) -> np.ndarray:
 
 
 def plot(records: Records) -> Any:
-    """Scores against pairs, a panel for each protocol."""
+    """Plot scores against numbers of pairs, a panel per protocol."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -179,12 +179,12 @@ def plot(records: Records) -> Any:
 
 
 def pair_counts(records: Records) -> list[int]:
-    """The numbers of pairs, rising."""
+    """Return the numbers of pairs, ascending."""
     return unique_values(records, "pairs", method=FLAT)
 
 
 def check_alike(records: Records) -> Verdict:
-    """The spread of KSR, LogDet-KL and λ = 0."""
+    """Check that the scores of KSR, LogDet-KL and λ = 0 differ by no more than ALIKE."""
     rows = select_rows(records, protocol=TRANSDUCTIVE)
     spreads = {}
     for m in pair_counts(rows):
@@ -200,7 +200,7 @@ def check_alike(records: Records) -> Verdict:
 
 
 def check_outperformed(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against KSR, LogDet-KL and λ = 0, at most pairs."""
+    """Compare flat and λ = 0.5 with KSR, LogDet-KL and λ = 0 at the largest number of pairs."""
     others = (KSR, LOGDET, LOGDET_10, FIXED)
     m = max(pair_counts(records))
     seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
@@ -212,7 +212,7 @@ def check_outperformed(records: Records) -> Verdict:
 
 
 def check_sufficient(records: Records) -> Verdict:
-    """From how many pairs on flat and λ = 0.5 are better than all other methods, baselines included."""
+    """Find the number of pairs from which flat and λ = 0.5 beat all other methods, unsupervised ones included."""
     rows = select_rows(records, protocol=TRANSDUCTIVE)
     leads = {
         m: score_lead(rows, (FLAT, BOTH), (KSR, LOGDET, LOGDET_10, PCA, MVU), pairs=m) for m in pair_counts(records)
@@ -226,7 +226,7 @@ def check_sufficient(records: Records) -> Verdict:
 
 
 def check_few(records: Records) -> Verdict:
-    """λ = 0 against flat and λ = 0.5, at fewest pairs."""
+    """Compare λ = 0 with flat and λ = 0.5 at the least number of pairs."""
     seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
     m = min(pair_counts(records))
     text = f"NMI at {m} pairs: {format_scores(seen, (FIXED, BOTH, FLAT, PCA), pairs=m)}"
@@ -236,12 +236,12 @@ def check_few(records: Records) -> Verdict:
 
 
 def check_new_samples(records: Records) -> Verdict:
-    """Held-out scores of learned kernels against kernel PCA."""
+    """Compare the held-out scores of learned kernels with those of kernel PCA."""
     return check_generalisation(select_rows(records, protocol=HELD_OUT), pairs=max(pair_counts(records)))
 
 
 def check_prototype(records: Records) -> Verdict:
-    """Scores against those of a prototype."""
+    """Compare the scores with those of a prototype."""
     return compare_with_prototype(select_rows(records, protocol=TRANSDUCTIVE), PROTOTYPE)
 
 

@@ -59,7 +59,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: numbers of pairs, partitions for each accuracy, seeds."""
+    """Settings: numbers of pairs, partitions per accuracy, seeds."""
 
     pairs: tuple[int, ...] = (50, 100, 200, 300, 500, 1000, 2000)
     partitions: int = 10
@@ -81,7 +81,7 @@ RIDGE = 0.001
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each seed, protocol, number of pairs and method; and for the kernel itself."""
+    """Return a row per seed, protocol, number of pairs and method; then the rows of the kernel itself."""
     # Times are without compilation.
     for method in MODELS:
         measure_method(config, 0, BOUNDS, 50, method)
@@ -93,7 +93,7 @@ def run(config: Config, progress: Progress) -> Records:
 def make_constraints(
     K: np.ndarray, y: np.ndarray, n_pairs: int, protocol: str, seed: int
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """How many samples there are, random pairs (m, 2), their squared distances (m,) and senses (m,)."""
+    """Return the number of samples, random pairs (m, 2), their squared distances (m,) and senses (m,)."""
     pairs, same = labelled_pairs(y, n_pairs, random_state=seed)
     i, j = pairs.T
     sense = np.zeros(n_pairs, int) if protocol == EQUALITIES else np.where(same, -1, 1)
@@ -103,7 +103,7 @@ def make_constraints(
 def learn_embedding(
     method: str, n: int, pairs: np.ndarray, distances: np.ndarray, sense: np.ndarray
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """An embedding (n, r), from the identity; seconds, and how the iteration ended."""
+    """Return an embedding (n, r) learned from the identity; its seconds, iterations and convergence."""
     model = clone(MODELS[method]).set_params(kernel="precomputed", rank=None, random_state=0)
     if isinstance(model, KernelLearner):
         model.set_params(init=np.eye(n))
@@ -116,7 +116,7 @@ def learn_embedding(
 
 
 def measure_method(config: Config, seed: int, protocol: str, n_pairs: int, method: str) -> dict[str, Any]:
-    """The row of one method."""
+    """Return the row of one method."""
     kernel = datasets.gyrb(seed)
     K, y = kernel.X, kernel.y
     row = {"seed": seed, "protocol": protocol, "pairs": n_pairs, "method": method}
@@ -132,7 +132,7 @@ def measure_method(config: Config, seed: int, protocol: str, n_pairs: int, metho
 
 
 def measure_reference(config: Config, seed: int, protocol: str) -> dict[str, Any]:
-    """The row of the kernel itself."""
+    """Return the row of the kernel itself."""
     kernel = datasets.gyrb(seed)
     K, y = kernel.X, kernel.y
     if protocol == HELD_OUT:
@@ -146,36 +146,36 @@ def measure_reference(config: Config, seed: int, protocol: str) -> dict[str, Any
 
 
 def untouched_samples(Z: np.ndarray, pairs: np.ndarray) -> dict[str, Any]:
-    """How many samples no pair touches, and by how much their squared distances, at first 2, have changed at most."""
+    """Count the samples without pairs; return too the largest change of their squared distances, 2 at the start."""
     rest = np.setdiff1d(np.arange(len(Z)), pairs)
     distances = np.sum((Z[rest, None] - Z[rest]) ** 2, axis=2)[np.triu_indices(len(rest), 1)]
     return {"untouched": len(rest), "moved": float(np.abs(distances - 2).max()) if distances.size else None}
 
 
 def split_halves(y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Two halves of the samples, once each to learn from and to judge."""
+    """Return two splits into halves: each half is the training set once and the test set once."""
     return list(StratifiedKFold(2, shuffle=True, random_state=seed).split(y, y))
 
 
 def decompose_kernel(K: np.ndarray) -> Given:
-    """A kernel, centred and decomposed."""
+    """Return the eigendecomposition of the centred kernel."""
     return KernelLearner(kernel="precomputed")._given(K)
 
 
 def embed_kernel(K: np.ndarray) -> np.ndarray:
-    """Samples whose products are the centred kernel."""
+    """Return samples whose Gram matrix is the centred kernel."""
     given = decompose_kernel(K)
     return given.vectors * np.sqrt(given.values)
 
 
 def knn_accuracy(Z: np.ndarray, y: np.ndarray, partitions: int, seed: int) -> float:
-    """The share of samples that 5 nearest neighbours get right, in two-fold cross-validation."""
+    """Return the accuracy of 5 nearest neighbours in repeated two-fold cross-validation."""
     folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=partitions, random_state=seed)
     return float(cross_val_score(KNeighborsClassifier(5), Z, y, cv=folds).mean())
 
 
 def held_out_accuracy(K: np.ndarray, y: np.ndarray, known: np.ndarray, new: np.ndarray, G: np.ndarray) -> float:
-    """The share of new samples that 5 nearest known neighbours get right, both mapped as k_xᵀ K₀⁺ G."""
+    """Return the accuracy of 5 nearest neighbours on new samples; all samples are mapped as k_xᵀ K₀⁺ G."""
     given = decompose_kernel(K[np.ix_(known, known)])
     coefficients = given.solve(G, RIDGE * given.values[0])
     Z, Z_new = (given.centerer.transform(K[np.ix_(rows, known)]) @ coefficients for rows in (known, new))
@@ -183,7 +183,7 @@ def held_out_accuracy(K: np.ndarray, y: np.ndarray, known: np.ndarray, new: np.n
 
 
 def plot(records: Records) -> Any:
-    """Accuracies against pairs, a panel for each protocol; and seconds."""
+    """Plot accuracies against numbers of pairs, a panel per protocol, and seconds in the last panel."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 3.6), layout="constrained")
@@ -202,7 +202,7 @@ def plot(records: Records) -> Any:
 
 
 def check_competes(records: Records) -> Verdict:
-    """Polar against LogDet-KL, at every number of pairs."""
+    """Compare the accuracy of polar with that of LogDet-KL at every number of pairs."""
     rows = select_rows(records, protocol=BOUNDS)
     leads = {m: score_lead(rows, (POLAR,), (UNSLACK,), pairs=m) for m in unique_values(rows, "pairs", method=FLAT)}
     text = "polar is " + ", ".join(f"{ahead:+.3f} at {m}" for m, ahead in leads.items()) + " pairs from LogDet-KL"
@@ -214,7 +214,7 @@ def check_competes(records: Records) -> Verdict:
 
 
 def check_faster(records: Records) -> Verdict:
-    """Seconds of polar against those of LogDet-KL, at the paper's number of pairs."""
+    """Compare the seconds of polar with those of LogDet-KL at the paper's number of pairs."""
     rows = select_rows(records, protocol=BOUNDS)
     m = min(unique_values(rows, "pairs", method=FLAT), key=lambda pairs: abs(pairs - 1000))
     polar, logdet = (mean_score(rows, method, "seconds", pairs=m) for method in (POLAR, UNSLACK))
@@ -227,13 +227,13 @@ def check_faster(records: Records) -> Verdict:
 
 
 def flat_shortfalls(records: Records) -> dict[int, float]:
-    """By number of pairs, how far flat is below the better of the others."""
+    """Return, by number of pairs, the best accuracy of the other methods minus that of flat."""
     rows = select_rows(records, protocol=BOUNDS)
     return {m: -score_lead(rows, (FLAT,), (POLAR, UNSLACK), pairs=m) for m in unique_values(rows, "pairs", method=FLAT)}
 
 
 def check_flat(records: Records) -> Verdict:
-    """Flat against the others at few pairs: the lower half of the numbers tried."""
+    """Compare flat with the other methods at few pairs: the lower half of the numbers of pairs."""
     short = flat_shortfalls(records)
     text = "flat is short of the better of the others by " + ", ".join(f"{gap:.3f} at {m}" for m, gap in short.items())
     few = sorted(short)[: (len(short) + 1) // 2]
@@ -248,7 +248,7 @@ def check_flat(records: Records) -> Verdict:
 
 
 def check_reason(records: Records) -> Verdict:
-    """Whether untouched samples are why flat falls short."""
+    """Check whether samples without constraints explain why flat falls short."""
     rows = select_rows(records, protocol=BOUNDS)
     moved = {
         name: max((r["moved"] for r in select_rows(rows, method=name) if r["moved"] is not None), default=0.0)
@@ -272,7 +272,7 @@ def check_reason(records: Records) -> Verdict:
 
 
 def check_disappears(records: Records) -> Verdict:
-    """Flat against the others at most pairs."""
+    """Check that flat catches up with the other methods at the largest number of pairs."""
     short = flat_shortfalls(records)
     most, worst = max(short), max(short, key=short.__getitem__)
     text = f"flat is short by {short[worst]:.3f} at {worst} pairs, by {short[most]:.3f} at {most}"
@@ -286,16 +286,16 @@ def check_disappears(records: Records) -> Verdict:
 
 
 def check_reconstruction(records: Records) -> Verdict:
-    """Accuracies against that of the kernel itself."""
-    told = []
+    """Compare the accuracies with that of the kernel itself."""
+    parts = []
     for protocol in PROTOCOLS:
         rows = select_rows(records, protocol=protocol)
         m = max(unique_values(rows, "pairs", method=FLAT))
-        told.append(f"{protocol}: {format_scores(rows, (*MODELS, ITSELF), pairs=m)}")
+        parts.append(f"{protocol}: {format_scores(rows, (*MODELS, ITSELF), pairs=m)}")
     rows = select_rows(records, protocol=BOUNDS)
     m = max(unique_values(rows, "pairs", method=FLAT))
     beyond = max(score_lead(rows, (name,), (ITSELF,), pairs=m) for name in MODELS)
-    text = f"accuracy at {m} pairs, " + "; ".join(told)
+    text = f"accuracy at {m} pairs, " + "; ".join(parts)
     if beyond > ALIKE:
         why = f"Bounds by labels lead {beyond:.2f} beyond the kernel's own accuracy: to the labels, not to the kernel."
         apart = max(

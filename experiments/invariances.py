@@ -33,7 +33,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: data (n, d), a W of rank r, seeds, and how long paths are compared."""
+    """Settings: data (n, d), the rank of W, the length of the paths, the scale μ, and seeds."""
 
     n: int = 400
     d: int = 10
@@ -69,7 +69,10 @@ POLAR = [name for name in ALGORITHMS if "polar" in name]
 
 
 class Change(NamedTuple):
-    """X -> X A, y -> scale · y; the start changes by `start`, and W changes back by `back`."""
+    """A change of data: X becomes X A, y becomes scale · y, and the start becomes `start` times itself.
+
+    `back` maps the factors of the changed problem to those of the original one.
+    """
 
     A: np.ndarray
     scale: float
@@ -78,26 +81,26 @@ class Change(NamedTuple):
 
 
 def rotate(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
-    """Coordinates turned by a random orthogonal matrix."""
+    """Return a change of coordinates by a random orthogonal matrix."""
     Q = np.linalg.qr(rng.standard_normal((X.shape[1], X.shape[1])))[0]
     return Change(Q, 1.0, Q.T, Q)
 
 
 def whiten(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
-    """Coordinates in which the second moment is the identity."""
+    """Return the change to coordinates in which the second moment of X is the identity."""
     values, vectors = np.linalg.eigh(X.T @ X / len(X))
     A, inverse = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
     return Change(A, 1.0, inverse, A)
 
 
 def scale_targets(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
-    """y in other units, X as it was: W is scaled too."""
+    """Return the change of y to other units; the solution W is scaled too."""
     eye = np.eye(X.shape[1])
     return Change(eye, scale, scale**0.5 * eye, scale**-0.5 * eye)
 
 
 def scale_both(X: np.ndarray, scale: float, rng: np.random.Generator) -> Change:
-    """xxᵀ and y in other units: W is as it was."""
+    """Return the change of xxᵀ and y to other units; the solution W stays."""
     eye = np.eye(X.shape[1])
     return Change(scale**0.5 * eye, scale, eye, eye)
 
@@ -111,13 +114,13 @@ CHANGES: dict[str, Callable[[np.ndarray, float, np.random.Generator], Change]] =
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each seed, algorithm and change: the deviation of the two paths."""
+    """Return a row per seed, algorithm and change: the deviation between the two paths."""
     cases = product(range(config.seeds), ALGORITHMS, CHANGES)
     return progress.rows(cases, lambda case: measure_deviation(config, *case))
 
 
 def measure_deviation(config: Config, seed: int, algorithm: str, change: str) -> dict[str, Any]:
-    """The deviation of one algorithm under one change."""
+    """Return the row of one algorithm under one change."""
     geometry, full, solver = ALGORITHMS[algorithm]
     length = config.iterations if solver.stops else config.epochs
     rng = np.random.default_rng(seed)
@@ -135,7 +138,7 @@ def measure_deviation(config: Config, seed: int, algorithm: str, change: str) ->
 def run_algorithm(
     X: np.ndarray, y: np.ndarray, start: np.ndarray, geometry: Geometry, solver: Solver, length: int
 ) -> list[np.ndarray]:
-    """The factors that an algorithm goes through."""
+    """Return the factors after each iteration, or each epoch, of an algorithm."""
     evaluation = Problem([Block(Array(X), [Term(Each(len(y)), y)])]).evaluate(geometry.point(start))
     memory, factors = solver.start(evaluation), []
     for _ in range(length):
@@ -145,12 +148,12 @@ def run_algorithm(
 
 
 def relative_distance(G: np.ndarray, H: np.ndarray) -> float:
-    """‖HHᵀ - GGᵀ‖/‖GGᵀ‖."""
+    """Return ‖HHᵀ - GGᵀ‖/‖GGᵀ‖."""
     return float(np.linalg.norm(H @ H.T - G @ G.T) / np.linalg.norm(G @ G.T))
 
 
 def plot(records: Records) -> Any:
-    """Deviations, a panel for each change and a line for each algorithm."""
+    """Plot the deviations, a panel per change and a line per algorithm."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.6), layout="constrained")
@@ -168,24 +171,24 @@ def plot(records: Records) -> Any:
 
 
 def deviation_range(records: Records, change: str, algorithms: list[str]) -> tuple[float, float]:
-    """The least and the largest deviation of some algorithms under a change."""
+    """Return the least and the largest deviation of some algorithms under a change."""
     chosen = [row["deviation"] for row in records if row["change"] == change and row["algorithm"] in algorithms]
     return min(chosen), max(chosen)
 
 
 def judge_deviation(deviation: float, measured: str, why: str = "") -> Verdict:
-    """Whether paths are one, up to rounding."""
+    """Return the verdict that two paths agree up to rounding."""
     return holds(measured, why) if deviation < ROUNDING else fails(measured, "A path changes by more than rounding.")
 
 
 def check_rotation(records: Records) -> Verdict:
-    """All algorithms, under rotation."""
+    """Check all algorithms under rotation."""
     _, worst = deviation_range(records, "rotation", FLAT + POLAR)
     return judge_deviation(worst, f"deviation at most {worst:.0e} for all algorithms")
 
 
 def check_whitening(records: Records) -> Verdict:
-    """All algorithms, under whitening; which of them do not see it."""
+    """Check all algorithms under whitening, and list those that are invariant."""
     whole = [name for name in POLAR if "r = d" in name]
     _, worst = deviation_range(records, "whitening", whole)
     others = deviation_range(records, "whitening", [name for name in FLAT + POLAR if name not in whole])
@@ -199,7 +202,7 @@ def check_whitening(records: Records) -> Verdict:
 
 
 def check_scaling(records: Records) -> Verdict:
-    """Polar, when the targets are scaled."""
+    """Check the polar algorithms when the targets are scaled."""
     _, polar = deviation_range(records, "(X, μy)", POLAR)
     flat, _ = deviation_range(records, "(X, μy)", FLAT)
     _, free = deviation_range(records, "(X, μy)", [WITHOUT_UNITS])
@@ -211,7 +214,7 @@ def check_scaling(records: Records) -> Verdict:
 
 
 def check_units(records: Records) -> Verdict:
-    """Polar, when data and targets are scaled; flat for comparison."""
+    """Check the polar algorithms when data and targets are scaled, with the flat ones for comparison."""
     _, polar = deviation_range(records, "(μX, μy)", POLAR)
     _, flat = deviation_range(records, "(μX, μy)", FLAT)
     why = "Trivially: W stays as it is and the cost is multiplied by μ²."

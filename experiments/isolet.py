@@ -46,9 +46,9 @@ PROTOTYPE_EUCLID = 8.85
 
 @dataclass(frozen=True)
 class Config(LowRank):
-    """Settings: those of low rank, the data, draws of pairs, and η of LEGO in all features.
+    """Settings: those of `LowRank`, the data set, draws of pairs, and η of LEGO in all features.
 
-    That η is what validation chose at ranks 20 and 50 after projection.
+    Validation chose this η at ranks 20 and 50 after projection.
     """
 
     name: str = "isolet"
@@ -73,21 +73,21 @@ PAPER = Config()
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each draw, rank and method, and one for LEGO in all features."""
+    """Return a row per draw of pairs, rank and method, and one row of LEGO in all features."""
     split = load_split(config)
     rows = progress.rows(product(range(config.draws), config.ranks), lambda case: measure_rank(config, split, *case))
     return rows + progress.rows(["LEGO, all features"], lambda method: measure_unprojected(config, split, method))
 
 
 def load_split(config: Config) -> Split:
-    """The standard split, standardised; of sets that have none, a third to be judged by."""
+    """Return the standard split, standardised; in a set without one, every third sample is a test sample."""
     found = datasets.load(config.name)
     test = np.arange(len(found.y)) % 3 == 0 if found.test is None else found.test
     return standardise(Split(found.X[~test], found.y[~test], found.X[test], found.y[test]))
 
 
 def measure_rank(config: Config, split: Split, draw: int, rank: int) -> Records:
-    """All methods at one rank; those that draw nothing only once."""
+    """Return the rows of all methods at one rank; deterministic methods run in the first draw only."""
     rows = compare_methods(config, split, rank, draw, without=DETERMINISTIC if draw else ())
     if draw == 0:
         rows.append(
@@ -102,12 +102,12 @@ def measure_rank(config: Config, split: Split, draw: int, rank: int) -> Records:
 
 
 def balanced_learner(config: Config, rank: int) -> Any:
-    """The flat algorithm as the prototype had it: half of the pairs are of one class."""
+    """Return the flat learner with the prototype's pairs, half of which are of one class."""
     return full_feature_learners(config, rank, 0)["flat"].set_params(balanced=True)
 
 
 def measure_unprojected(config: Config, split: Split, method: str) -> dict[str, Any]:
-    """LEGO in all features, from one pass over the pairs; and how many passes tuning would take besides."""
+    """Return the row of LEGO in all features after one pass; `tuning` counts the passes that tuning would take."""
     learner = LEGO(config.eta, n_constraints=config.pairs, random_state=0)
     # A first fit compiles.
     learner.fit(split.train[:100, :2], split.labels[:100])
@@ -116,12 +116,12 @@ def measure_unprojected(config: Config, split: Split, method: str) -> dict[str, 
 
 
 def plot(records: Records) -> Any:
-    """Errors against the rank."""
+    """Plot errors against the rank."""
     return plot_errors(records)
 
 
 def check_scalability(records: Records) -> Verdict:
-    """The time of LEGO in all features, tuned or not, against that of flat at the largest rank."""
+    """Compare the time of LEGO in all features, tuned or not, with that of flat at the largest rank."""
     (row,) = [row for row in records if "features" in row]
     rank = max(find_ranks(records))
     ours = float(np.mean([r["seconds"] for r in records if r["method"] == "flat" and r["rank"] == rank]))
@@ -139,7 +139,7 @@ def check_scalability(records: Records) -> Verdict:
 
 
 def check_prototype(records: Records) -> Verdict:
-    """Errors against the prototype's: within two points."""
+    """Check that the errors are within two points of the prototype's."""
     found = {
         f"{method}, rank {rank}": (mean_error(records, method=method, rank=rank), PROTOTYPE[method].get(rank, np.nan))
         for method, rank in product(PROTOTYPE, find_ranks(records))

@@ -1,4 +1,4 @@
-"""What the experiments on kernels share: methods, two protocols, scores, and how they are told and drawn."""
+"""Methods, protocols, scores and plots of the experiments on kernels."""
 
 from __future__ import annotations
 
@@ -90,9 +90,20 @@ STYLES: Styles = {
 
 
 class Task(NamedTuple):
-    """A kernel K (n, n), given and decomposed, and labels (n,) to learn from; what is judged, with its labels.
+    """A kernel to learn from, and samples to score.
 
-    `rows` (n', n) is the kernel of the samples judged with those learned from; None where they are the same.
+    Attributes
+    ----------
+    K : array (n, n)
+        Kernel of the training samples.
+    given : Given
+        Eigendecomposition of the centred kernel.
+    y : array (n,)
+        Labels of the training samples.
+    rows : array (n', n) or None
+        Kernel between the scored and the training samples; None where the training samples are scored.
+    labels : array (n',)
+        Labels of the scored samples.
     """
 
     K: np.ndarray
@@ -103,7 +114,10 @@ class Task(NamedTuple):
 
 
 def make_kernel_task(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str, seed: int) -> Task:
-    """All samples to learn from and to judge; or a random half each, standardised by the half that is learned from."""
+    """Return the task of a protocol: all samples train and are scored, or a random half each.
+
+    Samples are standardised by the training samples.
+    """
     if protocol == TRANSDUCTIVE:
         known, known_y, new, labels = X, y, None, y
     else:
@@ -116,7 +130,7 @@ def make_kernel_task(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str
 
 
 def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float, seed: int) -> dict[str, Any]:
-    """A row: the score of one method, its seconds after the kernel is decomposed, and how its iteration ended."""
+    """Return a row: a method's score, its seconds after the decomposition of the kernel, and its convergence."""
     model = clone(METHODS[method])
     wanted = {"rank": rank, "n_pairs": n_pairs, "alpha": alpha, "random_state": seed, "kernel": "precomputed"}
     model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
@@ -134,14 +148,14 @@ def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float,
 
 
 def score_kernel_pca(task: Task, rank: int, seed: int) -> dict[str, Any]:
-    """A row: the score of kernel PCA."""
+    """Return a row: the score of kernel PCA."""
     roots, vectors = np.sqrt(task.given.values[:rank]), task.given.vectors[:, :rank]
     Z = vectors * roots if task.rows is None else task.given.centerer.transform(task.rows) @ (vectors / roots)
     return {"seed": seed, "method": PCA, "rank": rank, "pairs": 0, "score": cluster_nmi(Z, task.labels, seed)}
 
 
 def cluster_nmi(Z: np.ndarray, labels: np.ndarray, seed: int) -> float:
-    """The information that K-means, the best of 10 runs, shares with labels: 2 I / (H + H)."""
+    """Return the normalised mutual information of labels and K-means clusters, the best of 10 runs."""
     clusters = KMeans(len(np.unique(labels)), n_init=10, random_state=seed).fit_predict(Z)
     return float(normalized_mutual_info_score(labels, clusters))
 
@@ -159,19 +173,19 @@ def mean_score(records: Records, method: str, column: str = "score", **entries: 
 
 
 def format_scores(records: Records, methods: Iterable[str], **wanted: Any) -> str:
-    """The mean score of each method that has rows, in words."""
+    """Return the mean scores of the methods that have rows, as text."""
     run = [method for method in methods if select_rows(records, method=method)]
     return ", ".join(f"{method} {mean_score(records, method, **wanted):.2f}" for method in run)
 
 
 def score_lead(records: Records, some: Iterable[str], others: Iterable[str], **wanted: Any) -> float:
-    """By how much the worst of some methods is better than the best of others; those without rows do not count."""
+    """Return the worst mean score of some methods minus the best of others; methods without rows do not count."""
     worst = np.nanmin([mean_score(records, method, **wanted) for method in some])
     return float(worst - np.nanmax([mean_score(records, method, **wanted) for method in others]))
 
 
 def check_generalisation(records: Records, **wanted: Any) -> Verdict:
-    """Whether learned kernels fail, on held-out samples, to be better than kernel PCA."""
+    """Check the claim that learned kernels are no better than kernel PCA on held-out samples."""
     proposed = (FLAT, BOTH, FIXED)
     text = f"NMI of held-out samples: {format_scores(records, (*proposed, PCA), **wanted)}"
     gain = max(score_lead(records, (method,), (PCA,), **wanted) for method in proposed)
@@ -181,16 +195,16 @@ def check_generalisation(records: Records, **wanted: Any) -> Verdict:
 
 
 def compare_with_prototype(records: Records, expected: dict[tuple[str, int], float]) -> Verdict:
-    """Whether mean scores are those that a prototype had, by method and number of pairs."""
+    """Compare mean scores with those of a prototype, by method and number of pairs."""
     scores = {key: [row["score"] for row in select_rows(records, method=key[0], pairs=key[1])] for key in expected}
     scores = {key: found for key, found in scores.items() if found}
     far = {key: found for key, found in scores.items() if abs(np.mean(found) - expected[key]) > ALIKE}
     counted = f"{len(scores) - len(far)} of {len(scores)} mean scores within {ALIKE}"
-    told = [
+    parts = [
         f"{method} at {pairs} pairs {np.mean(found):.2f} ± {np.std(found):.2f} (then {expected[method, pairs]:.2f})"
         for (method, pairs), found in far.items()
     ]
-    text = "; ".join([counted, *told])
+    text = "; ".join([counted, *parts])
     if not scores:
         return in_part("no settings in common", "Nothing could be compared.")
     if not far:

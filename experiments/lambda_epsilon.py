@@ -33,7 +33,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: random problems, the λ and ε tried, and the longest path."""
+    """Settings: the sizes of the random problems, the values of λ and ε, the iteration limit, and seeds."""
 
     d: int = 10
     rank: int = 5
@@ -57,12 +57,12 @@ FASTER = 2 / 3
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each seed, λ and ε."""
+    """Return a row per seed, λ and ε."""
     return progress.rows(product(range(config.seeds), config.weights), lambda case: measure_path(config, *case))
 
 
 def measure_path(config: Config, seed: int, weight: float) -> Records:
-    """The rows of one seed and one λ, the loosest ε first; time spent on judging is not counted."""
+    """Return the rows of one seed and one λ, the loosest ε first; evaluating the errors is not timed."""
     rng = np.random.default_rng(seed)
     n, X = config.n_train, rng.standard_normal((config.n_train + config.n_test, config.d))
     y = simulate_targets(X, rng.standard_normal((config.d, config.rank)), rng)

@@ -1,4 +1,4 @@
-"""What the experiments on distances of low rank measure: methods in all features, and after a projection."""
+"""Methods of the experiments on distances of low rank: in all features, or after a projection by PCA."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DETERMINISTIC = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
 
 @dataclass(frozen=True)
 class LowRank:
-    """Settings: ranks, pairs, what is tuned, and where algorithms are stopped.
+    """Settings: ranks, pairs, the grids of tuned parameters, and iteration limits.
 
-    `online` says which geometries have an online curve, `examples` how many samples NCA learns from at most.
+    `online` names the geometries with an online curve; NCA learns from at most `examples` samples.
     """
 
     ranks: tuple[int, ...] = (2, 5, 10, 20, 50)
@@ -45,7 +45,7 @@ class LowRank:
 
 
 def full_feature_learners(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
-    """Learners by name that see every feature: the paper's, and the default one."""
+    """Return, by name, the learners that see every feature: the paper's, and MetricLearner with default settings."""
     start = {"n_components": rank, "constraints": "pairs", "init": "pca", "regularisation": 0, "random_state": seed}
     pairs = start | {"n_constraints": settings.pairs, "tol": settings.tolerance}
     batch = pairs | {"solver": GradientDescent(), "max_iter": settings.iterations}
@@ -60,7 +60,7 @@ def full_feature_learners(settings: LowRank, rank: int, seed: int) -> dict[str, 
 
 
 def projected_learners(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
-    """By name, learners of full rank for projected samples, and what is tuned of them."""
+    """Return, by name, the full-rank learners for projected samples, each with its grid of a tuned parameter."""
     pairs = {"n_constraints": settings.pairs, "random_state": seed}
     return {
         "PCA": (None, None),
@@ -72,7 +72,7 @@ def projected_learners(settings: LowRank, seed: int) -> dict[str, tuple[Any, dic
 
 
 def compare_methods(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
-    """A row for each method: its error at a rank, and seconds."""
+    """Return a row per method: its error at a rank, and its seconds."""
     found = {"Euclid": evaluate_learner(None, split)} if "Euclid" not in without else {}
     for name, learner in full_feature_learners(settings, rank, seed).items():
         if name not in without:
@@ -86,13 +86,13 @@ def compare_methods(settings: LowRank, split: Split, rank: int, seed: int, witho
 
 
 def project_split(split: Split, rank: int) -> Split:
-    """Samples on the leading principal directions of the training ones."""
+    """Return the samples projected on the leading principal directions of the training samples."""
     n, d = split.train.shape
     solver = "covariance_eigh" if n > d else "full"
     return split.through(PCA(rank, svd_solver=solver).fit(split.train).transform)
 
 
 def subsample(split: Split, most: int, seed: int) -> Split:
-    """At most so many training samples, drawn at random."""
+    """Return the split with at most `most` training samples, drawn at random."""
     rows = np.random.default_rng(seed).permutation(len(split.labels))[:most]
     return split._replace(train=split.train[rows], labels=split.labels[rows])

@@ -1,4 +1,4 @@
-"""What the paper claims of distances of low rank, and the figure, from the records of `low_rank`."""
+"""Claims and figure of the experiments on distances of low rank, from the records of `low_rank`."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ SMALL = 5
 
 
 def find_ranks(records: Records) -> list[int]:
-    """The ranks, from the least."""
+    """Return the ranks, ascending."""
     return sorted({row["rank"] for row in records if row["method"] == "PCA"})
 
 
 def plot_errors(records: Records) -> Any:
-    """Errors against the rank, a panel for each data set and a curve for each method."""
+    """Plot errors against the rank, a panel per data set and a curve per method."""
     from matplotlib.figure import Figure
 
     sets = dataset_names(records)
@@ -67,7 +67,7 @@ def plot_errors(records: Records) -> Any:
 
 
 def draw_panel(axes: Any, records: Records, name: str) -> None:
-    """One panel; errors on a logarithmic scale where they differ widely."""
+    """Plot the errors on one data set; the axis is logarithmic where errors differ widely."""
     ranks, least, most = find_ranks(records), np.inf, 0.0
     for method, (colour, marker, line) in STYLES.items():
         heights = [mean_error(records, dataset=name, method=method, rank=rank) for rank in ranks]
@@ -89,18 +89,18 @@ def draw_panel(axes: Any, records: Records, name: str) -> None:
 
 
 def method_errors(records: Records, name: str, methods: tuple[str, ...], rank: int) -> dict[str, float]:
-    """Mean errors of the methods that were measured."""
+    """Return, by method, the mean errors of the methods that have rows."""
     found = {method: mean_error(records, dataset=name, method=method, rank=rank) for method in methods}
     return {method: value for method, value in found.items() if not np.isnan(value)}
 
 
 def least_projected_error(records: Records, name: str, rank: int) -> float:
-    """The least error of the paper's competitors."""
+    """Return the least mean error of the paper's competitors, which learn after a projection."""
     return min(method_errors(records, name, RIVALS, rank).values())
 
 
 def error_gaps(records: Records, name: str) -> dict[int, float]:
-    """By rank: the error of the best competitor less the mean of flat's and polar's, in points."""
+    """Return, by rank, the least error of a competitor minus the mean error of flat and polar, in points."""
     gap = {}
     for rank in find_ranks(records):
         ours = method_errors(records, name, BATCH, rank).values()
@@ -109,20 +109,20 @@ def error_gaps(records: Records, name: str) -> dict[int, float]:
 
 
 def format_numbers(numbers: Iterable[float], digits: int = 1) -> str:
-    """Numbers, with commas."""
+    """Return numbers as text, separated by commas."""
     # Adding 0 makes a rounded -0 positive.
     return ", ".join(f"{round(number, digits) + 0.0:.{digits}f}" for number in numbers)
 
 
 def judge_cases(good: list[str], bad: list[str], measured: str, why: str = "") -> Verdict:
-    """Holds where nothing is bad, in part where something is good."""
+    """Return the verdict: holds without bad cases, holds in part with good and bad ones."""
     if not bad:
         return holds(measured, why)
     return (in_part if good else fails)(measured, f"Not so: {'; '.join(bad)}. {why}".strip())
 
 
 def compare_errors(records: Records, ranks: list[int], ours: tuple[str, ...], theirs: str, least: Reference) -> Verdict:
-    """Some methods against what is least(name, rank), at each of some ranks on each data set."""
+    """Check that some methods' errors are at most MUCH times a reference, at each rank and on each data set."""
     good, bad, parts, short = [], [], [], []
     for name in dataset_names(records):
         wanted = [least(name, rank) for rank in ranks]
@@ -147,24 +147,24 @@ def compare_errors(records: Records, ranks: list[int], ours: tuple[str, ...], th
 
 
 def check_overall(records: Records) -> Verdict:
-    """Every proposed algorithm against the best competitor, at every rank."""
+    """Compare every proposed algorithm with the best competitor, at every rank."""
     return check_up_to(max(find_ranks(records)), records)
 
 
 def check_low_ranks(records: Records) -> Verdict:
-    """At low ranks, up to 10."""
+    """Compare every proposed algorithm with the best competitor, up to rank 10."""
     return check_up_to(2 * SMALL, records)
 
 
 def check_up_to(rank: int, records: Records) -> Verdict:
-    """Every proposed algorithm against the best competitor, up to some rank."""
+    """Compare every proposed algorithm with the best competitor, up to a rank."""
     ranks = [low for low in find_ranks(records) if low <= rank]
     least = partial(least_projected_error, records)
     return compare_errors(records, ranks, BATCH + ONLINE, "best after projection", least)
 
 
 def check_striking(records: Records) -> Verdict:
-    """Whether the largest gap is at a very small rank."""
+    """Check that the gap to the best competitor is largest at a very small rank."""
     good, bad, parts = [], [], []
     for name in dataset_names(records):
         gap = error_gaps(records, name)
@@ -175,7 +175,7 @@ def check_striking(records: Records) -> Verdict:
 
 
 def check_gap(records: Records) -> Verdict:
-    """Whether the gap falls from each rank to the next."""
+    """Check that the gap to the best competitor falls from each rank to the next."""
     good, bad, parts = [], [], []
     for name in dataset_names(records):
         gap = error_gaps(records, name)
@@ -189,7 +189,7 @@ def check_gap(records: Records) -> Verdict:
 
 
 def check_joint(records: Records) -> Verdict:
-    """Polar with λ = 0.5 against polar with λ = 0, which keeps the principal subspace: same pairs, same start."""
+    """Compare polar with λ = 0.5 with polar with λ = 0, which keeps the principal subspace."""
 
     def kept(name: str, rank: int) -> float:
         return mean_error(records, dataset=name, method=FIXED, rank=rank)
@@ -198,7 +198,7 @@ def check_joint(records: Records) -> Verdict:
 
 
 def check_satisfactory(records: Records) -> Verdict:
-    """Whether flat or polar of some low rank is at least as good as the Euclidean distance of all features."""
+    """Check that flat or polar at some rank is as good as the Euclidean distance of all features."""
     good, bad, parts = [], [], []
     for name in dataset_names(records):
         euclid = mean_error(records, dataset=name, method="Euclid")
@@ -229,5 +229,5 @@ WORDS: dict[str, tuple[str, Callable[[Records], Verdict]]] = {
 
 
 def make_claims(prefix: str) -> list[Claim]:
-    """What the paper says of distances of low rank, to be judged on some data."""
+    """Return the paper's claims on distances of low rank, with ids that begin with a prefix."""
     return [Claim(f"{prefix}-{name}", "10.3", words, check) for name, (words, check) in WORDS.items()]

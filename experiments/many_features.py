@@ -34,7 +34,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config(LowRank):
-    """Settings: those of low rank, data sets, and partitions."""
+    """Settings: those of `LowRank`, data sets, and partitions."""
 
     pairs: int = 10_000
     iterations: int = 200
@@ -59,13 +59,13 @@ PAPER = Config()
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each partition, data set, rank and method: the error over both folds."""
+    """Return a row per partition, data set, rank and method: the mean error of both folds."""
     cases = product(range(config.partitions), config.sets, config.ranks)
     return progress.rows(cases, lambda case: measure_rank(config, *case))
 
 
 def measure_rank(config: Config, seed: int, name: str, rank: int) -> Records:
-    """All methods at one rank, on one partition of a data set."""
+    """Return the rows of all methods at one rank, on one partition of a data set."""
     data = datasets.load(name)
     folds = [compare_methods(config, split, rank, seed) for split in two_fold_splits(data.X, data.y, seed)]
     rows = []
@@ -76,7 +76,7 @@ def measure_rank(config: Config, seed: int, name: str, rank: int) -> Records:
 
 
 def plot(records: Records) -> Any:
-    """Errors against the rank, a panel for each data set."""
+    """Plot errors against the rank, a panel per data set."""
     return plot_errors(records)
 
 

@@ -41,7 +41,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: the size of the problem, mini-batches, and how long each kind of algorithm runs."""
+    """Settings: the sizes of the problem, mini-batches, and the lengths of the runs."""
 
     d: int = 50
     rank: int = 10
@@ -69,7 +69,7 @@ Trajectory = list[tuple[float, float, np.ndarray]]
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each seed, geometry and algorithm: seconds and test errors along its way."""
+    """Return a row per seed, geometry and algorithm: seconds and test errors along its trajectory."""
     methods = [*product(GEOMETRIES, (BATCH, *config.batch_sizes)), ("scaled", REFERENCE)]
     cases = ((seed, *method) for seed, method in product(range(config.seeds), methods))
     rows = progress.rows(cases, lambda case: measure_curve(config, *case))
@@ -77,7 +77,7 @@ def run(config: Config, progress: Progress) -> Records:
 
 
 def make_data(config: Config, seed: int) -> tuple[Problem, np.ndarray, np.ndarray, np.ndarray, float]:
-    """The problem, test samples and targets, the start, and the test error of W*."""
+    """Return the problem, test samples and targets, the start, and the test error of W*."""
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((config.d, config.rank))
     X = rng.standard_normal((config.n_train + config.n_test, config.d))
@@ -88,7 +88,7 @@ def make_data(config: Config, seed: int) -> tuple[Problem, np.ndarray, np.ndarra
 
 
 def measure_curve(config: Config, seed: int, geometry: str, method: int | str) -> dict[str, Any]:
-    """The way of one algorithm, on one thread."""
+    """Return the row of one algorithm, run on one thread."""
     problem, X, y, start, floor = make_data(config, seed)
     with limit_threads(1):
         if method == REFERENCE:
@@ -104,7 +104,7 @@ def measure_curve(config: Config, seed: int, geometry: str, method: int | str) -
 
 
 def run_batch(config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, solver: Solver) -> Trajectory:
-    """Seconds, iterations and factors of a batch algorithm."""
+    """Return the trajectory of a batch algorithm: seconds, iterations and factors."""
     clock = process_time()
     evaluation = problem.evaluate(geometry.point(start))
     memory = solver.start(evaluation)
@@ -120,7 +120,10 @@ def run_batch(config: Config, problem: Problem, geometry: Geometry, start: np.nd
 def run_online(
     config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, p: int, seed: int
 ) -> Trajectory:
-    """Seconds, epochs and factors of an online algorithm to which samples come in parts, in a new order every epoch."""
+    """Return the trajectory of an online algorithm: seconds, epochs and factors.
+
+    Samples come in parts; every epoch visits the parts, and the samples of each, in a new random order.
+    """
     online, point, rng = Online(batch_size=p), geometry.point(start), np.random.default_rng(seed)
     parts = [problem.take(rows) for rows in np.array_split(np.arange(config.n_train), config.parts)]
     # Compiles, or reads what was compiled.
@@ -138,7 +141,7 @@ def run_online(
 
 
 def time_uncompiled(config: Config, geometry: str, p: int) -> dict[str, Any]:
-    """Seconds a sample of the updates as the paper writes them, each with its own retraction, not compiled."""
+    """Return the row of the uncompiled update, as the paper writes it with its own retraction: seconds per sample."""
     problem, _, _, start, _ = make_data(config, 0)
     point, order = GEOMETRIES[geometry].point(start), np.arange(config.written_out)
     steps = np.full(-(-len(order) // p), 1e-9)
@@ -150,7 +153,7 @@ def time_uncompiled(config: Config, geometry: str, p: int) -> dict[str, Any]:
 
 
 def plot(records: Records) -> Any:
-    """Test error against seconds, flat and polar, a line for each algorithm and seed, the first seed's bold."""
+    """Plot test errors against seconds, a panel per geometry; the curves of the first seed are bold."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.4), layout="constrained")
@@ -171,7 +174,7 @@ def plot(records: Records) -> Any:
 
 
 def median_time_to(records: Records, geometry: str, method: int | str, level: float, unit: str = "seconds") -> float:
-    """The median, over the seeds, of the time (or rounds) until the error is at most level times that of W*."""
+    """Return the median seconds, or rounds, until the error is at most `level` times that of W*."""
     found = []
     for row in select_rows(records, kind="curve", geometry=geometry, method=method):
         reached = (
@@ -182,31 +185,31 @@ def median_time_to(records: Records, geometry: str, method: int | str, level: fl
 
 
 def median_excess(records: Records, geometry: str, method: int | str, rounds: float = np.inf) -> float:
-    """The median, over the seeds, of the error after so many rounds, over that of W*."""
+    """Return the median ratio of the error after some rounds to the error of W*."""
     rows = select_rows(records, kind="curve", geometry=geometry, method=method)
     ends = [[e for k, e in zip(row["rounds"], row["errors"], strict=True) if k <= rounds][-1] for row in rows]
     return float(np.median([np.inf if e is None else e / row["floor"] for e, row in zip(ends, rows, strict=True)]))
 
 
 def online_sizes(records: Records) -> list[int]:
-    """The sizes of mini-batches."""
+    """Return the mini-batch sizes, ascending."""
     return sorted(
         {row["method"] for row in select_rows(records, kind="curve") if row["method"] not in (BATCH, REFERENCE)}
     )
 
 
 def judge_all(oks: list[bool], measured: str, why: str) -> Verdict:
-    """Holds if all do, in part if some do."""
+    """Return the verdict: holds if all comparisons hold, in part if some do."""
     return holds(measured) if all(oks) else (in_part if any(oks) else fails)(measured, why)
 
 
 def format_seconds(seconds: float) -> str:
-    """Seconds in words."""
+    """Return seconds as text; "never" for infinity."""
     return f"{seconds:.2f} s" if np.isfinite(seconds) else "never"
 
 
 def check_faster(records: Records) -> Verdict:
-    """Seconds to the levels, batch against p = 32."""
+    """Compare batch with p = 32 by the seconds to each level of error."""
     parts, oks = [], []
     for geometry, level in product(GEOMETRIES, LEVELS):
         batch, online = (median_time_to(records, geometry, method, level) for method in (BATCH, GOOD))
@@ -218,7 +221,7 @@ def check_faster(records: Records) -> Verdict:
 
 
 def check_mini_batch(records: Records) -> Verdict:
-    """p = 32 against p = 1: seconds compiled; and as they would be with updates written out, by the epochs needed."""
+    """Compare p = 32 with p = 1 by seconds, as measured and as estimated for uncompiled updates."""
     parts, oks, slow, ratios = [], [], [], []
     for geometry, level in product(GEOMETRIES, LEVELS):
         one, good = (median_time_to(records, geometry, p, level) for p in (1, GOOD))
@@ -241,12 +244,12 @@ def check_mini_batch(records: Records) -> Verdict:
 
 
 def uncompiled_seconds(records: Records, geometry: str, p: int) -> float:
-    """Seconds a sample of an update that is not compiled."""
+    """Return the seconds per sample of an uncompiled update."""
     return float(select_rows(records, kind="written out", geometry=geometry, method=p)[0]["seconds_a_sample"])
 
 
 def check_size(records: Records) -> Verdict:
-    """p = 32 against the best p."""
+    """Compare p = 32 with the best mini-batch size."""
     parts, said, wrong = [], [], []
     for geometry in GEOMETRIES:
         times = {p: median_time_to(records, geometry, p, LEVELS[-1]) for p in online_sizes(records)}
@@ -262,7 +265,7 @@ def check_size(records: Records) -> Verdict:
 
 
 def check_polar_cost(records: Records) -> Verdict:
-    """What a sample costs by p, compiled and as the paper writes it."""
+    """Compare the costs per sample of mini-batch sizes, compiled and uncompiled."""
     compiled = {p: epoch_seconds(records, p) for p in online_sizes(records)}
     gain = uncompiled_seconds(records, "polar", 1) / uncompiled_seconds(records, "polar", GOOD)
     dearer = uncompiled_seconds(records, "polar", 1) / uncompiled_seconds(records, "flat", 1)
@@ -278,13 +281,13 @@ def check_polar_cost(records: Records) -> Verdict:
 
 
 def epoch_seconds(records: Records, p: int) -> float:
-    """The median seconds of a polar epoch."""
+    """Return the median seconds of a polar epoch."""
     rows = select_rows(records, kind="curve", geometry="polar", method=p)
     return float(np.median([(row["seconds"][-1] - row["seconds"][1]) / row["rounds"][-1] for row in rows]))
 
 
 def check_epochs(records: Records) -> Verdict:
-    """The error after three epochs."""
+    """Check that the error after three epochs is close to that of W*."""
     parts = {g: [median_excess(records, g, GOOD, rounds) for rounds in (1, 3)] for g in GEOMETRIES}
     listed = "; ".join(f"{g} {one:.2f} after one epoch, {three:.2f} after three" for g, (one, three) in parts.items())
     measured = f"test error over that of W*, p = {GOOD}: {listed}"
@@ -294,7 +297,7 @@ def check_epochs(records: Records) -> Verdict:
 
 
 def check_rates(records: Records) -> Verdict:
-    """Who is first at twice the error of W*, and who is lower in the end."""
+    """Check that online is first at twice the error of W*, and that batch ends at a lower error."""
     parts, oks, wrong = [], [], []
     for geometry in GEOMETRIES:
         batch, online = (median_excess(records, geometry, method) for method in (BATCH, GOOD))

@@ -35,7 +35,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: the problem in three dimensions, and that of few samples."""
+    """Settings: the problems in three dimensions, and the problems with few samples."""
 
     n: int = 200
     eigenvalues: tuple[float, ...] = (4.0, 3.0, 0.01)
@@ -65,7 +65,7 @@ GAIN = 0.9
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """Rows of kind "fit", one for each seed and λ; of kind "shown", what the figure shows; of kind "few"."""
+    """Return the rows of kind "fit", one per seed and λ; of kind "shown", for the figure; and of kind "few"."""
     fits = progress.rows(product(range(config.seeds), config.weights), lambda case: measure_fit(config, *case))
     shown = progress.rows([0.0, DEFAULT], lambda weight: fit_for_figure(config, weight))
     cases = product(range(config.few_seeds), config.few, (0.0, DEFAULT))
@@ -73,7 +73,7 @@ def run(config: Config, progress: Progress) -> Records:
 
 
 def make_problem(config: Config, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Samples (n, 3), targets (n,), a factor (3, 3) of W* whose columns fall, and the start (3, 2)."""
+    """Return samples (n, 3), targets (n,), a factor (3, 3) of W* with descending column norms, a start (3, 2)."""
     rng = np.random.default_rng(seed)
     turned = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     truth = turned * np.sqrt(config.eigenvalues)
@@ -83,7 +83,7 @@ def make_problem(config: Config, seed: int) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def measure_fit(config: Config, seed: int, weight: float) -> dict[str, Any]:
-    """Where one λ leads: errors, angles in degrees, and how fast subspace and core move at the start."""
+    """Return the row of a fit with one λ: errors, angles in degrees, and the initial speeds of frame and core."""
     X, y, truth, start = make_problem(config, seed)
     evaluation = regression_problem(X, y).evaluate(Polar(weight).point(start))
     along_frame, along_core = evaluation.point.split(evaluation.gradient)
@@ -105,18 +105,18 @@ def measure_fit(config: Config, seed: int, weight: float) -> dict[str, Any]:
 
 
 def largest_angle(G: np.ndarray, H: np.ndarray) -> float:
-    """The largest angle between two ranges, in degrees."""
+    """Return the largest principal angle between two column spaces, in degrees."""
     return float(np.degrees(subspace_angles(G, H)[0]))
 
 
 def eigenvalue_change(G: np.ndarray, start: np.ndarray) -> float:
-    """The largest relative change of an eigenvalue of G Gᵀ."""
+    """Return the largest relative change of an eigenvalue of G Gᵀ."""
     before, after = (np.linalg.svd(factor, compute_uv=False) ** 2 for factor in (start, G))
     return float(np.max(np.abs(after / before - 1)))
 
 
 def fit_for_figure(config: Config, weight: float) -> dict[str, Any]:
-    """A fit of the first problem: frame and core, and the points that should lie on the core's ellipse."""
+    """Return the row of the first problem's fit: frame, core, and the points that a perfect fit puts on the ellipse."""
     X, y, truth, start = make_problem(config, 0)
     point = minimize(
         regression_problem(X, y), PAPER_SOLVER, Polar(weight).point(start), tol=config.tol, perfect=0
@@ -133,7 +133,7 @@ def fit_for_figure(config: Config, weight: float) -> dict[str, Any]:
 
 
 def measure_few_samples(config: Config, seed: int, n: int, weight: float) -> dict[str, Any]:
-    """The test error of one λ from few samples and a good estimate of the subspace."""
+    """Return the row of a fit with one λ, from few samples and a good estimate of the subspace."""
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((config.d, config.rank))
     tilted = np.linalg.qr(truth)[0] + config.tilt * rng.standard_normal(truth.shape)
@@ -155,7 +155,7 @@ def measure_few_samples(config: Config, seed: int, n: int, weight: float) -> dic
 
 
 def plot(records: Records) -> Any:
-    """Planes, the two ellipses, and test errors from few samples."""
+    """Plot the planes, the two ellipses, and test errors from few samples."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 8.2), layout="constrained")
@@ -168,7 +168,7 @@ def plot(records: Records) -> Any:
 
 
 def draw_planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> None:
-    """The samples, the two planes, and the directions that span the target's."""
+    """Plot the samples, the fixed and the learned plane, and the leading eigenvectors of W*."""
     from matplotlib.patches import Patch
 
     square = np.array(np.meshgrid([-2.5, 2.5], [-2.5, 2.5]))
@@ -185,7 +185,7 @@ def draw_planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> No
 
 
 def draw_ellipse(axes: Any, row: dict[str, Any], title: str, colour: str) -> None:
-    """The points Uᵀx/√y, and the ellipse where ŷ = y."""
+    """Plot the points Uᵀx/√y, and the ellipse where ŷ = y."""
     turn = np.linspace(0, 2 * np.pi, 200)
     values, vectors = np.linalg.eigh(np.array(row["core"]))
     curve = (vectors / np.sqrt(values)) @ np.stack([np.cos(turn), np.sin(turn)])
@@ -197,7 +197,7 @@ def draw_ellipse(axes: Any, row: dict[str, Any], title: str, colour: str) -> Non
 
 
 def draw_few_samples(axes: Any, rows: Records) -> None:
-    """Test errors against the number of samples, subspace fixed and learned."""
+    """Plot test errors against the number of samples, for a fixed and a learned subspace."""
     for weight, colour, label in ((0.0, FIXED, "λ = 0, fixed"), (DEFAULT, LEARNED, "λ = 0.5, learned")):
         sizes, errors = median_errors(rows, weight)
         axes.plot(sizes, errors, "o-", color=colour, label=label)
@@ -208,23 +208,23 @@ def draw_few_samples(axes: Any, rows: Records) -> None:
 
 
 def median_errors(rows: Records, weight: float) -> tuple[list[int], list[float]]:
-    """Numbers of samples, and the median test error of a λ for each."""
+    """Return the numbers of samples, and the median test error at each for one λ."""
     sizes = sorted({row["n"] for row in rows})
     return sizes, [float(np.median(weight_values(select_rows(rows, n=n), weight, "test_error"))) for n in sizes]
 
 
 def weight_values(rows: Records, weight: float, name: str) -> np.ndarray:
-    """The values of a λ, one a seed."""
+    """Return a column's values for one λ, one per seed."""
     return np.array([row[name] for row in select_rows(rows, weight=weight)])
 
 
 def fit_values(records: Records, weight: float, name: str) -> np.ndarray:
-    """The values of a λ over the problems in three dimensions."""
+    """Return a column's values for one λ over the problems in three dimensions."""
     return weight_values(select_rows(records, kind="fit"), weight, name)
 
 
 def check_subspace(records: Records) -> Verdict:
-    """Angles: learned to target small, PCA to target large."""
+    """Check that the learned plane is close to the target's and far from that of PCA."""
     learned, fixed = fit_values(records, DEFAULT, "from_target"), fit_values(records, 0.0, "from_target")
     apart, seeds = int(np.sum(fit_values(records, DEFAULT, "from_start") > 3 * SAME)), len(learned)
     measured = (
@@ -239,7 +239,7 @@ def check_subspace(records: Records) -> Verdict:
 
 
 def check_joint_fit(records: Records) -> Verdict:
-    """Train errors, one over the other, seed by seed."""
+    """Compare the train errors of fixed and learned planes, seed by seed."""
     fixed, learned = fit_values(records, 0.0, "train_error"), fit_values(records, DEFAULT, "train_error")
     ratio = fixed / learned
     measured = (
@@ -253,14 +253,14 @@ def check_joint_fit(records: Records) -> Verdict:
 
 
 def check_rank_two(records: Records) -> Verdict:
-    """How far the learned W is from W*."""
+    """Check that the learned W is close to W*."""
     distance = fit_values(records, DEFAULT, "from_truth")
     measured = f"‖W - W*‖/‖W*‖ median {np.median(distance):.3f}, at most {distance.max():.3f}"
     return holds(measured) if distance.max() < 0.1 else fails(measured, "A fit is more than a tenth off.")
 
 
 def check_heuristics(records: Records) -> Verdict:
-    """How far the W in the plane of PCA is from W*, which the learned W is close to."""
+    """Check that the W fitted in the plane of PCA can be far from W*."""
     distance = fit_values(records, 0.0, "from_truth")
     measured = f"‖W - W*‖/‖W*‖ with the plane fixed: {distance.min():.2f} to {distance.max():.2f}"
     far = np.mean(distance > 0.1)
@@ -268,14 +268,14 @@ def check_heuristics(records: Records) -> Verdict:
 
 
 def check_extremes(records: Records) -> Verdict:
-    """What stands still at λ = 0 and at λ = 1."""
+    """Check that λ = 0 keeps the subspace and λ = 1 keeps the eigenvalues."""
     turned, bent = fit_values(records, 0.0, "from_start").max(), fit_values(records, 1.0, "stretched").max()
     measured = f"λ = 0 turns the subspace by {turned:.0e}°; λ = 1 changes eigenvalues of W by {bent:.0e}"
     return holds(measured) if max(turned, bent) < 1e-8 else fails(measured, "Something moves that should not.")
 
 
 def check_interpolation(records: Records) -> Verdict:
-    """Directions at the start, and errors at the end, by λ: holds where both are between those of λ = 0 and λ = 1."""
+    """Check that initial directions and final errors at λ lie between those of λ = 0 and λ = 1."""
     weights = sorted({row["weight"] for row in select_rows(records, kind="fit")})
     off = max(
         np.max(np.abs(fit_values(records, w, name) / fit_values(records, end, name) - share))
@@ -299,7 +299,7 @@ def check_interpolation(records: Records) -> Verdict:
 
 
 def check_few_samples(records: Records) -> Verdict:
-    """Whether the fixed subspace wins where samples are fewest, by a tenth or more, and the learned one where most."""
+    """Check that the fixed subspace is better with the fewest samples, and the learned one with the most."""
     rows = select_rows(records, kind="few")
     sizes, fixed = median_errors(rows, 0.0)
     _, learned = median_errors(rows, DEFAULT)

@@ -37,7 +37,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: data sets, partitions, and where algorithms are stopped."""
+    """Settings: data sets, partitions, the grid of tuned parameters, and iteration limits."""
 
     sets: tuple[str, ...] = ("iris", "wine", "balance_scale", "ionosphere", "soybean")
     partitions: int = 10
@@ -78,7 +78,7 @@ ADVANTAGES = {
 
 
 def make_learners(config: Config, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
-    """By name: a learner, None for Euclid, and what is tuned of it."""
+    """Return, by name, each learner with the grid of its tuned parameter; no learner for Euclid."""
     paper = {"constraints": "pairs", "init": "identity", "regularisation": 0, "solver": GradientDescent()}
     stop = {"tol": config.tolerance, "max_iter": config.iterations, "random_state": seed}
     itml, lego = ITML(max_iter=config.cycles, random_state=seed), LEGO(random_state=seed)
@@ -98,13 +98,13 @@ def make_learners(config: Config, seed: int) -> dict[str, tuple[Any, dict[str, t
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each partition, data set and method: the error over both folds."""
+    """Return a row per partition, data set and method: the mean error of both folds."""
     cases = product(range(config.partitions), config.sets)
     return progress.rows(cases, lambda case: measure_partition(config, *case))
 
 
 def measure_partition(config: Config, seed: int, name: str) -> Records:
-    """All methods on one partition of a data set."""
+    """Return the rows of all methods on one partition of a data set."""
     data = datasets.load(name)
     splits = list(two_fold_splits(data.X, data.y, seed))
     rows = []
@@ -116,7 +116,7 @@ def measure_partition(config: Config, seed: int, name: str) -> Records:
 
 
 def plot(records: Records) -> Any:
-    """Errors, a panel for each data set and a bar for each method."""
+    """Plot errors, a panel per data set and a bar per method."""
     from matplotlib.figure import Figure
 
     sets = dataset_names(records)
@@ -142,13 +142,13 @@ def plot(records: Records) -> Any:
 
 
 def least_error(records: Records, name: str, methods: tuple[str, ...]) -> tuple[float, str]:
-    """The least mean error on a data set, and whose it is; the first of those that are equal."""
+    """Return the least mean error on a data set and its method, the first one in a tie."""
     found = [(mean_error(records, dataset=name, method=method), method) for method in methods]
     return min(found, key=lambda pair: pair[0])
 
 
 def is_worse(records: Records, name: str, method: str, rival: str) -> bool:
-    """True if a mean error is above another by more than two standard errors, the two paired by partition."""
+    """Return whether a mean error exceeds another by more than two standard errors, paired by partition."""
     pairs = zip(*(error_values(records, dataset=name, method=m) for m in (method, rival)), strict=True)
     differences = [a - b for a, b in pairs]
     error = np.std(differences, ddof=1) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
@@ -156,7 +156,7 @@ def is_worse(records: Records, name: str, method: str, rival: str) -> bool:
 
 
 def check_competes(records: Records) -> Verdict:
-    """Flat and polar against the best competitor of each set: not worse by more than two standard errors."""
+    """Check that flat and polar are not worse than the best competitor by more than two standard errors."""
     behind, parts = [], []
     for name in dataset_names(records):
         least, rival = least_error(records, name, COMPETITORS)
@@ -171,7 +171,7 @@ def check_competes(records: Records) -> Verdict:
 
 
 def check_minimal(records: Records) -> Verdict:
-    """On how many sets the least mean error is flat's or polar's: 4 for the claim to hold, most of them for a part."""
+    """Count the sets where flat or polar has the least mean error: 4 for the claim, most of them for a part."""
     found = {name: least_error(records, name, PROPOSED + COMPETITORS) for name in dataset_names(records)}
     won = [name for name, (_, method) in found.items() if method in PROPOSED]
     winners = ", ".join(f"{name} {method} {value:.1f}" for name, (value, method) in found.items())
@@ -190,7 +190,7 @@ def check_minimal(records: Records) -> Verdict:
 
 
 def check_prototype(records: Records) -> Verdict:
-    """Fixed settings against the prototype's means: within two standard deviations over partitions."""
+    """Check that errors with fixed settings are within two standard deviations of the prototype's."""
     off, furthest = [], 0.0
     order = Config().sets
     for name, method in product(dataset_names(records), PROTOTYPE):

@@ -67,7 +67,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: how many samples, γ, α; numbers of pairs at one rank, other ranks at most pairs, the rank timed."""
+    """Settings: samples, γ, α; numbers of pairs at one rank; other ranks, at the most pairs; the timed rank; seeds."""
 
     samples: int = 2007
     gamma: float = 0.001
@@ -100,7 +100,7 @@ SECONDS = {KSR: 0.57, FLAT: 3.25, LOGDET: 46.78, BOTH: 47.30}
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """Rows for each seed, protocol, setting and method; those of kernel PCA; and those of methods timed in turn."""
+    """Return rows per seed, protocol, setting and method; then those of kernel PCA, and of methods timed in turn."""
     most = max(config.pairs)
     settings = [(config.rank, m) for m in config.pairs] + [(rank, most) for rank in config.ranks]
     cases = [(*case, *setting) for case in product(range(config.seeds), PROTOCOLS) for setting in settings]
@@ -117,37 +117,37 @@ def run(config: Config, progress: Progress) -> Records:
 
 
 def measure_method(config: Config, seed: int, protocol: str, rank: int, n_pairs: int, method: str) -> dict[str, Any]:
-    """The row of one method."""
+    """Return the row of one method."""
     row = score_method(make_task(config, seed, protocol), method, rank, n_pairs, config.alpha, seed)
     return {"protocol": protocol, **row}
 
 
 def measure_kernel_pca(config: Config, seed: int, protocol: str, rank: int) -> dict[str, Any]:
-    """The row of kernel PCA."""
+    """Return the row of kernel PCA."""
     return {"protocol": protocol, **score_kernel_pca(make_task(config, seed, protocol), rank, seed)}
 
 
 def make_task(config: Config, seed: int, protocol: str) -> Task:
-    """The digits, under a protocol; without held-out samples, they are the same for all seeds."""
+    """Return the task of a protocol; without held-out samples it is the same for all seeds."""
     return prepare_task(config, seed if protocol == HELD_OUT else 0, protocol)
 
 
 @lru_cache(maxsize=3)
 def prepare_task(config: Config, seed: int, protocol: str) -> Task:
-    """The digits, in a random order and as many as asked for, under a protocol."""
+    """Return the task of a protocol with some digits of the test set, drawn at random."""
     digits = datasets.load("usps")
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(digits.test))[: config.samples]
     return make_kernel_task(digits.X[chosen], digits.y[chosen], partial(rbf_kernel, gamma=config.gamma), protocol, seed)
 
 
 def main_setting(records: Records) -> tuple[int, int]:
-    """The rank at which the number of pairs varies, and the largest number of pairs."""
+    """Return the rank at which the number of pairs varies, and the largest number of pairs."""
     fewest = min(unique_values(records, "pairs", method=FLAT))
     return select_rows(records, method=FLAT, pairs=fewest)[0]["rank"], max(unique_values(records, "pairs"))
 
 
 def plot(records: Records) -> Any:
-    """Scores against pairs and against ranks, the paper's protocol above; seconds on the right."""
+    """Plot scores against pairs and ranks, the paper's protocol in the upper row; seconds on the right."""
     from matplotlib.figure import Figure
 
     rank, most = main_setting(records)
@@ -170,7 +170,7 @@ def plot(records: Records) -> Any:
 
 
 def draw_seconds(axes: Any, records: Records) -> None:
-    """Seconds of each method, with the paper's."""
+    """Plot the seconds of each method, and those that the paper reports."""
     words, took = seconds_by_method(records)
     names = sorted(took, key=lambda method: -took[method])
     colours = [STYLES.get(method, ("0.6",))[0] for method in names]
@@ -183,21 +183,21 @@ def draw_seconds(axes: Any, records: Records) -> None:
 
 
 def seconds_by_method(records: Records) -> tuple[str, dict[str, float]]:
-    """The setting in which methods are timed, in words, and the median seconds of each."""
+    """Return the timed setting as text, and the median seconds by method."""
     rows = select_rows(records, protocol=IN_TURN)
     took = {method: float(np.median([row["seconds"] for row in select_rows(rows, method=method)])) for method in TIMED}
     return f"rank {rows[0]['rank']}, {rows[0]['pairs']:,} constraints", took
 
 
 def compare_scores(records: Records, others: tuple[str, ...], margin: float) -> Verdict:
-    """Whether flat and λ = 0.5 lead others by more than a margin: at most pairs, for all ranks."""
+    """Check that flat and λ = 0.5 lead other methods by more than a margin, at the most pairs and every rank."""
     _, most = main_setting(records)
     seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
     ranks = unique_values(seen, "rank", method=FLAT)
     leads = {r: score_lead(seen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
     leads_unseen = {r: score_lead(unseen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
-    told = [f"rank {r}: {format_scores(seen, (FLAT, BOTH, *others), pairs=most, rank=r)}" for r in ranks]
-    text = f"NMI at {most:,} pairs, " + "; ".join(told)
+    parts = [f"rank {r}: {format_scores(seen, (FLAT, BOTH, *others), pairs=most, rank=r)}" for r in ranks]
+    text = f"NMI at {most:,} pairs, " + "; ".join(parts)
     why = "On held-out samples the worse of the two is "
     why += ", ".join(f"{ahead:+.2f} (rank {r})" for r, ahead in leads_unseen.items()) + " from them."
     short = [r for r in ranks if leads[r] <= margin]
@@ -208,28 +208,28 @@ def compare_scores(records: Records, others: tuple[str, ...], margin: float) -> 
 
 
 def check_ksr(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against KSR."""
+    """Check that flat and λ = 0.5 are as good as KSR."""
     return compare_scores(records, (KSR,), -ALIKE)
 
 
 def check_logdet(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against LogDet-KL."""
+    """Check that flat and λ = 0.5 are better than LogDet-KL."""
     return compare_scores(records, (LOGDET,), BETTER)
 
 
 def check_baselines(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against kernel PCA, one of the paper's two baselines."""
+    """Check that flat and λ = 0.5 are better than kernel PCA, one of the paper's two baselines."""
     return limit_verdict(compare_scores(records, (PCA,), BETTER))
 
 
 def limit_verdict(verdict: Verdict) -> Verdict:
-    """A verdict on part of what a claim compares: it holds in part at most."""
+    """Return a verdict that holds in part at most, as MVU was not run."""
     status = "holds in part" if verdict.status == "holds" else verdict.status
     return Verdict(status, verdict.measured, f"{verdict.why} MVU not run.".strip())
 
 
 def check_enough(records: Records) -> Verdict:
-    """From how many pairs on flat and λ = 0.5 are as good as KSR."""
+    """Find the number of pairs from which flat and λ = 0.5 are as good as KSR."""
     rank, _ = main_setting(records)
     rows = select_rows(records, protocol=TRANSDUCTIVE, rank=rank)
     leads = {m: score_lead(rows, (FLAT, BOTH), (KSR,), pairs=m) for m in unique_values(rows, "pairs", method=FLAT)}
@@ -242,7 +242,7 @@ def check_enough(records: Records) -> Verdict:
 
 
 def check_joint(records: Records) -> Verdict:
-    """Methods that move the subspace against those that keep it, on samples seen and not seen."""
+    """Compare methods that learn the subspace with methods that fix it, on training and held-out samples."""
     rank, most = main_setting(records)
     seen, unseen = (select_rows(records, protocol=protocol, rank=rank) for protocol in PROTOCOLS)
     few = min(unique_values(seen, "pairs", method=FLAT))
@@ -261,7 +261,7 @@ def check_joint(records: Records) -> Verdict:
 
 
 def check_seconds(records: Records) -> Verdict:
-    """The order of seconds, MVU's left out."""
+    """Check the order of the methods' seconds, without MVU."""
     words, took = seconds_by_method(records)
     text = f"{words}: " + ", ".join(f"{method} {s:.2f} s" for method, s in took.items())
     parts = {
@@ -285,13 +285,13 @@ def check_seconds(records: Records) -> Verdict:
 
 
 def check_new_samples(records: Records) -> Verdict:
-    """Held-out scores of learned kernels against kernel PCA."""
+    """Compare the held-out scores of learned kernels with those of kernel PCA."""
     rank, most = main_setting(records)
     return check_generalisation(select_rows(records, protocol=HELD_OUT, rank=rank), pairs=most)
 
 
 def check_prototype(records: Records) -> Verdict:
-    """Scores against those of a prototype."""
+    """Compare the scores with those of a prototype."""
     return compare_with_prototype(select_rows(records, protocol=TRANSDUCTIVE, rank=main_setting(records)[0]), PROTOTYPE)
 
 
