@@ -1,4 +1,4 @@
-"""The harness of the experiments: what runs again and what does not, and a page that says what the records say."""
+"""Experiments run again where their source or settings changed, and the page agrees with the records."""
 
 import io
 import json
@@ -33,9 +33,9 @@ QUICK, PAPER = Config(2), Config(4)
 CAVEATS = ("Not real.",)
 
 def run(config, progress):
-    return progress.rows(range(config.n), lambda case: measured(case, config))
+    return progress.rows(range(config.n), lambda case: measure(case, config))
 
-def measured(case, config):
+def measure(case, config):
     if (Path(config.log) / "stop").exists() and case == 2:
         raise RuntimeError("stopped")
     with (Path(config.log) / "calls").open("a") as file:
@@ -171,13 +171,13 @@ def test_an_interrupted_run_goes_on(toys, capsys):
     assert toys.run() == (["toy"], [])
     assert toys.calls == "01"
     assert "RuntimeError: stopped" in capsys.readouterr().out
-    kept = next(toys.results.checkpoints.iterdir())
-    kept.write_text(kept.read_text() + '["[1, 2]", [{"ca')
+    checkpoint = next(toys.results.checkpoints.iterdir())
+    checkpoint.write_text(checkpoint.read_text() + '["[1, 2]", [{"ca')
     (toys.log / "stop").unlink()
     assert toys.run() == ([], [])
     assert toys.calls == "23"
     assert [row["case"] for row in load_result(toys.all[0], toys.results).records] == [0, 1, 2, 3]
-    assert not kept.exists()
+    assert not checkpoint.exists()
 
 
 def test_force_begins_anew_and_seconds_add_up(toys):
@@ -185,13 +185,13 @@ def test_force_begins_anew_and_seconds_add_up(toys):
     (toys.log / "stop").touch()
     toys.run()
     (toys.log / "stop").unlink()
-    kept = next(toys.results.checkpoints.iterdir())
-    lines = [json.loads(line) for line in kept.read_text().split("\n") if line]
-    kept.write_text("\n".join(json.dumps([name, rows, 1000.0]) for name, rows, _ in lines))
-    before = kept.read_text()
+    checkpoint = next(toys.results.checkpoints.iterdir())
+    lines = [json.loads(line) for line in checkpoint.read_text().split("\n") if line]
+    checkpoint.write_text("\n".join(json.dumps([name, rows, 1000.0]) for name, rows, _ in lines))
+    before = checkpoint.read_text()
     assert toys.run() == ([], [])
     assert load_result(toys.all[0], toys.results).seconds >= 2000
-    kept.write_text(before)
+    checkpoint.write_text(before)
     assert toys.calls == "0123"
     assert toys.run(force=True) == ([], [])
     assert toys.calls == "0123"

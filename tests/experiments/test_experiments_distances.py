@@ -26,7 +26,7 @@ class Scale(TransformerMixin, BaseEstimator):
         return X * self.scale_
 
 
-def rows(by_method, dataset="a", ranks=RANKS):
+def make_rows(by_method, dataset="a", ranks=RANKS):
     """Records from errors by method, one for each rank."""
     return [
         {"dataset": dataset, "seed": 0, "method": method, "rank": rank, "error": value, "seconds": 1.0}
@@ -38,7 +38,7 @@ def rows(by_method, dataset="a", ranks=RANKS):
 def low_rank_rows(**changed):
     given = {"flat": (10, 8, 6), "polar": (12, 8, 6), FIXED: (40, 30, 20), "LEGO": (45, 32, 25), "LMNN": (40, 30, 20)}
     given |= {"ITML": (41, 31, 21), "PCA": (50, 40, 30), "Euclid": (7, 7, 7)}
-    return rows(given | changed)
+    return make_rows(given | changed)
 
 
 def test_a_partition_is_standardised_by_its_training_half():
@@ -92,7 +92,11 @@ def test_low_rank_rows_leave_out_what_is_named():
 
 
 def test_mean_and_spread_take_the_rows_with_an_error():
-    records = [*rows({"flat": (1, 2, 3)}), *rows({"flat": (3, 2, 1)}), {"dataset": "a", "method": "flat", "rank": 2}]
+    records = [
+        *make_rows({"flat": (1, 2, 3)}),
+        *make_rows({"flat": (3, 2, 1)}),
+        {"dataset": "a", "method": "flat", "rank": 2},
+    ]
     assert errors.mean_error(records, method="flat", rank=2) == 2
     assert errors.error_spread(records, method="flat", rank=2) == pytest.approx(2**0.5)
     assert np.isnan(errors.mean_error(records, method="none"))

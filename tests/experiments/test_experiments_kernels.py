@@ -1,4 +1,4 @@
-"""What the experiments on kernels share: who is learned from and who is judged, and how scores are compared."""
+"""The experiments on kernels: training and scored samples of each protocol, comparisons, and claims."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def clusters(rng):
     return rng.standard_normal((60, 5)) + 4 * y[:, None], y
 
 
-def row(method, pairs, score, seed=0):
+def make_row(method, pairs, score, seed=0):
     return {"method": method, "pairs": pairs, "score": score, "seed": seed}
 
 
@@ -58,13 +58,13 @@ def test_held_out_samples_are_a_half_that_nothing_is_learned_from(clusters):
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_find_clusters_from_one_decomposition(method, protocol, clusters, monkeypatch):
     task = make_kernel_task(*clusters, linear_kernel, protocol, 0)
-    monkeypatch.setattr("gramian.estimators.given_kernel.decomposed", forbidden)
+    monkeypatch.setattr("gramian.estimators.given_kernel.decomposed", refuse_decomposition)
     found = score_method(task, method, 2, 200, 0.25, 0)
     assert found["score"] > 0.9
     assert (found["rank"], found["pairs"], found["seconds"] > 0) == (2, 200, True)
 
 
-def forbidden(*arguments, **settings):
+def refuse_decomposition(*arguments, **settings):
     raise AssertionError("decomposed once more")
 
 
@@ -78,7 +78,13 @@ def test_kernel_pca_is_that_of_scikit_learn(clusters):
 
 
 def test_means_and_leads():
-    records = [row(FLAT, 10, 0.5), row(FLAT, 10, 0.7, 1), row(FLAT, 20, 1.0), row(PCA, 0, 0.4), row(KSR, 20, 0.8)]
+    records = [
+        make_row(FLAT, 10, 0.5),
+        make_row(FLAT, 10, 0.7, 1),
+        make_row(FLAT, 20, 1.0),
+        make_row(PCA, 0, 0.4),
+        make_row(KSR, 20, 0.8),
+    ]
     assert mean_score(records, FLAT, pairs=10) == pytest.approx(0.6)
     assert mean_score(records, PCA, pairs=20) == 0.4
     assert np.isnan(mean_score(records, KSR, pairs=10))
@@ -97,7 +103,7 @@ def test_means_and_leads():
     ],
 )
 def test_scores_against_a_prototype(expected, status):
-    records = [row(FLAT, 10, 0.55), row(FLAT, 10, 0.65, 1), row(KSR, 10, 0.5)]
+    records = [make_row(FLAT, 10, 0.55), make_row(FLAT, 10, 0.65, 1), make_row(KSR, 10, 0.5)]
     verdict = compare_with_prototype(records, expected)
     assert verdict.status == status
     assert ("graph" in verdict.why) == ((KSR, 10) in expected)
@@ -111,14 +117,14 @@ def test_distances_of_samples_without_pairs_are_seen_to_stay():
     assert gyrb.untouched_samples(Z, np.array([[0, 1], [2, 3]])) == {"untouched": 1, "moved": None}
 
 
-def status(experiment, name, records):
+def claim_status(experiment, name, records):
     return next(claim.check(records).status for claim in experiment.CLAIMS if claim.id == name)
 
 
 def gyrb_rows(flat, untouched=3, moved=1.0):
     """Bounds from 10, 20, 30 and 40 pairs: flat has these scores, the others 0.9 and no sample where it was."""
     return [
-        row(method, pairs, score if method == FLAT else 0.9)
+        make_row(method, pairs, score if method == FLAT else 0.9)
         | {"protocol": gyrb.BOUNDS, "untouched": untouched, "moved": 0.0 if method == FLAT else moved}
         for pairs, score in zip((10, 20, 30, 40), flat, strict=True)
         for method in gyrb.MODELS
@@ -137,8 +143,8 @@ def gyrb_rows(flat, untouched=3, moved=1.0):
 )
 def test_flat_is_inferior_where_it_is_short_at_few_pairs(flat, inferior, disappears):
     records = gyrb_rows(flat)
-    assert status(gyrb, "gyrb-flat", records) == inferior
-    assert status(gyrb, "gyrb-disappears", records) == disappears
+    assert claim_status(gyrb, "gyrb-flat", records) == inferior
+    assert claim_status(gyrb, "gyrb-disappears", records) == disappears
 
 
 @pytest.mark.parametrize(
@@ -155,20 +161,20 @@ def test_untouched_samples_are_the_reason_only_where_they_can_be(changed, expect
 def digits_rows(scores):
     """Scores by method at 10 and at 100 pairs, the same on samples seen and held out."""
     return [
-        row(method, pairs, score) | {"protocol": protocol}
+        make_row(method, pairs, score) | {"protocol": protocol}
         for protocol in (TRANSDUCTIVE, HELD_OUT)
         for method, both in scores.items()
         for pairs, score in zip((10, 100), both, strict=True)
-    ] + [row(PCA, 0, 0.4) | {"protocol": protocol} for protocol in (TRANSDUCTIVE, HELD_OUT)]
+    ] + [make_row(PCA, 0, 0.4) | {"protocol": protocol} for protocol in (TRANSDUCTIVE, HELD_OUT)]
 
 
 def test_digits_are_judged_by_their_records():
     names = [f"digits-{name}" for name in ("alike", "outperformed", "sufficient", "few")]
     others = dict.fromkeys((KSR, LOGDET, LOGDET_10, FIXED), (0.7, 0.8))
     good = digits_rows({FLAT: (0.5, 1.0), BOTH: (0.5, 0.9), **others})
-    assert {status(digits, name, good) for name in names} == {"holds"}
+    assert {claim_status(digits, name, good) for name in names} == {"holds"}
     spoilt = digits_rows({FLAT: (0.7, 1.0), BOTH: (0.7, 0.8), **others, KSR: (0.5, 0.6)})
-    assert {status(digits, name, spoilt) for name in names} == {"does not hold"}
+    assert {claim_status(digits, name, spoilt) for name in names} == {"does not hold"}
 
 
 def usps_rows(proposed, seconds):
@@ -176,21 +182,21 @@ def usps_rows(proposed, seconds):
     scores = dict.fromkeys(usps.METHODS, 0.5) | {FLAT: proposed, BOTH: proposed}
     ending = {"iterations": 9, "converged": True}
     rows = [
-        row(method, pairs, score) | {"protocol": protocol, "rank": rank} | ending
+        make_row(method, pairs, score) | {"protocol": protocol, "rank": rank} | ending
         for protocol in (TRANSDUCTIVE, HELD_OUT)
         for rank, pairs in ((4, 10), (4, 100), (8, 100))
         for method, score in scores.items()
     ]
-    rows += [row(PCA, 0, 0.4) | {"protocol": p, "rank": r} for p in (TRANSDUCTIVE, HELD_OUT) for r in (4, 8)]
+    rows += [make_row(PCA, 0, 0.4) | {"protocol": p, "rank": r} for p in (TRANSDUCTIVE, HELD_OUT) for r in (4, 8)]
     timed = {"protocol": usps.IN_TURN, "rank": 4} | ending
-    return rows + [row(m, 100, 1.0) | timed | {"seconds": seconds.get(m, 3.0)} for m in usps.TIMED]
+    return rows + [make_row(m, 100, 1.0) | timed | {"seconds": seconds.get(m, 3.0)} for m in usps.TIMED]
 
 
 def test_usps_is_judged_by_its_records():
     good, spoilt = usps_rows(0.9, {KSR: 1.0, FLAT: 2.0}), usps_rows(0.2, {KSR: 9.0, FLAT: 8.0, BOTH: 99.0})
     for name in ("ksr", "enough", "logdet", "joint"):
-        assert status(usps, f"usps-{name}", good) == "holds"
-        assert status(usps, f"usps-{name}", spoilt) == "does not hold"
+        assert claim_status(usps, f"usps-{name}", good) == "holds"
+        assert claim_status(usps, f"usps-{name}", spoilt) == "does not hold"
 
 
 def test_usps_claims_on_mvu_hold_in_part_at_most():
@@ -202,8 +208,8 @@ def test_usps_claims_on_mvu_hold_in_part_at_most():
 
 def test_fits_that_did_not_converge_are_counted():
     done, stopped = ({"protocol": "a", "iterations": 7, "converged": end} for end in (True, False))
-    assert check_convergence([row(FLAT, 10, 1.0) | done, row(PCA, 0, 1.0)]).status == "holds"
-    verdict = check_convergence([row(FLAT, 10, 1.0) | done, row(FLAT, 10, 1.0) | stopped])
+    assert check_convergence([make_row(FLAT, 10, 1.0) | done, make_row(PCA, 0, 1.0)]).status == "holds"
+    verdict = check_convergence([make_row(FLAT, 10, 1.0) | done, make_row(FLAT, 10, 1.0) | stopped])
     assert verdict.status == "holds in part"
     assert "flat 1 of 2 (a)" in verdict.why
-    assert check_convergence([row(FLAT, 10, 1.0) | stopped]).status == "does not hold"
+    assert check_convergence([make_row(FLAT, 10, 1.0) | stopped]).status == "does not hold"

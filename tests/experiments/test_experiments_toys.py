@@ -1,4 +1,4 @@
-"""The experiments on toy data: claims follow the records, and records what was run."""
+"""The experiments on toy data: records agree with direct computations, and claims with records."""
 
 import io
 
@@ -12,7 +12,7 @@ from harness.progress import Progress
 from harness.store import to_plain
 
 
-def status(experiment, name, records):
+def claim_status(experiment, name, records):
     return next(claim.check(records).status for claim in experiment.CLAIMS if claim.id == name)
 
 
@@ -27,12 +27,12 @@ def test_targets_have_noise_of_the_stated_variance(rng):
 def test_subspaces_are_judged_by_their_records():
     config = subspace_learned.Config(seeds=2, few=(20,), few_seeds=1, max_iter=5)
     records = to_plain(subspace_learned.run(config, Progress("x", file=io.StringIO())))
-    assert status(subspace_learned, "subspace-learned", records) == "holds"
-    assert status(subspace_learned, "subspace-extremes", records) == "holds"
+    assert claim_status(subspace_learned, "subspace-learned", records) == "holds"
+    assert claim_status(subspace_learned, "subspace-extremes", records) == "holds"
     spoilt = [row | {"from_target": 60.0, "from_start": 1.0, "train_error": 1.0} for row in records]
-    assert status(subspace_learned, "subspace-learned", spoilt) == "does not hold"
-    assert status(subspace_learned, "subspace-joint-fit", spoilt) == "does not hold"
-    assert status(subspace_learned, "subspace-extremes", spoilt) == "does not hold"
+    assert claim_status(subspace_learned, "subspace-learned", spoilt) == "does not hold"
+    assert claim_status(subspace_learned, "subspace-joint-fit", spoilt) == "does not hold"
+    assert claim_status(subspace_learned, "subspace-extremes", spoilt) == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_few_samples_want_a_gain_that_ends(fixed, learned, expected):
         for w, errors in ((0.0, fixed), (0.5, learned))
         for n, error in zip((20, 200), errors, strict=True)
     ]
-    assert status(subspace_learned, "subspace-few-samples", records) == expected
+    assert claim_status(subspace_learned, "subspace-few-samples", records) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_trade_off_counts_time(errors, iterations, expected):
         {"tol": tol, "weight": 0.5, "test_error": e, "iterations": k}
         for tol, e, k in zip((1e-4, 1e-5), errors, iterations, strict=True)
     ]
-    assert status(lambda_epsilon, "lambda-trade-off", records) == expected
+    assert claim_status(lambda_epsilon, "lambda-trade-off", records) == expected
 
 
 def test_points_of_a_perfect_fit_lie_on_the_ellipse():
@@ -118,13 +118,13 @@ def test_lambda_is_judged_by_its_records():
 
     good, bad = rows({1e-2: 2.0, 1e-5: 1.01}), rows({1e-2: 1.1, 1e-5: 3.0})
     for name in ("lambda-optimality", "lambda-tolerance", "lambda-insensitive"):
-        assert status(lambda_epsilon, name, good) == "holds"
-    assert status(lambda_epsilon, "lambda-optimality", bad) == "does not hold"
-    assert status(lambda_epsilon, "lambda-tolerance", bad) == "does not hold"
-    assert status(lambda_epsilon, "lambda-insensitive", bad) == "holds in part"
+        assert claim_status(lambda_epsilon, name, good) == "holds"
+    assert claim_status(lambda_epsilon, "lambda-optimality", bad) == "does not hold"
+    assert claim_status(lambda_epsilon, "lambda-tolerance", bad) == "does not hold"
+    assert claim_status(lambda_epsilon, "lambda-insensitive", bad) == "holds in part"
 
 
-def curves(seconds, overhead):
+def curve_rows(seconds, overhead):
     """Rows of algorithms that arrive after so many seconds; overhead is what p = 1 costs a sample, p = 32 being 1."""
     rows = [
         {"kind": "curve", "seed": 0, "floor": 1.0, "geometry": geometry, "method": method}
@@ -149,11 +149,11 @@ def curves(seconds, overhead):
     ids=["as the paper says", "compiled", "not at all"],
 )
 def test_online_is_judged_by_its_records(seconds, overhead, statuses):
-    records = curves(seconds, overhead)
+    records = curve_rows(seconds, overhead)
     assert [claim.check(records).status for claim in online_batch.CLAIMS][: len(statuses)] == statuses
 
 
-def grown(powers):
+def cost_rows(powers):
     """Rows of algorithms whose seconds are powers of the sizes."""
     return [
         {"data": data, "algorithm": algorithm, "varied": varied, "size": size, "seconds": 1e-6 * size**power}
@@ -172,8 +172,8 @@ def test_costs_are_judged_by_their_records():
         return {varied: 2 * power for varied, power in stated(data, algorithm).items()}
 
     assert complexity.stated_exponents("matrices", "online polar") == {"d": 2, "p": 1, "r": 2}
-    assert {claim.check(grown(stated)).status for claim in complexity.CLAIMS} == {"holds"}
-    assert {claim.check(grown(doubled)).status for claim in complexity.CLAIMS} == {"does not hold"}
+    assert {claim.check(cost_rows(stated)).status for claim in complexity.CLAIMS} == {"holds"}
+    assert {claim.check(cost_rows(doubled)).status for claim in complexity.CLAIMS} == {"does not hold"}
 
 
 def test_whitening_is_seen_unless_no_algorithm_sees_it():
