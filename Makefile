@@ -29,7 +29,7 @@ paper-quick: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,baselines]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,baselines,paper]"
 	touch $(INSTALLED)
 
 $(BENCH): $(INSTALLED)

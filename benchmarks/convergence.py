@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.neighbours import fixed
+from benchmarks.neighbours import run_quietly
 from benchmarks.rows import Row
-from benchmarks.timing import heading
 from gramian import Block, Problem, Term, minimize
 from gramian.features import Array
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.measurements import Each
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, Solver, TrustRegion
+from harness.timing import print_heading
 
 METHODS: dict[str, tuple[Geometry, Solver]] = {
     "flat, Armijo (the paper's)": (Flat(), GradientDescent(Armijo())),
@@ -26,8 +26,8 @@ METHODS: dict[str, tuple[Geometry, Solver]] = {
 }
 
 
-def problem_of(condition: float | None, n: int, d: int, r: int) -> tuple[Problem, np.ndarray]:
-    """Noise-free targets of a W with this condition number (None: that of a normal factor), and a random start."""
+def make_problem(condition: float | None, n: int, d: int, r: int) -> tuple[Problem, np.ndarray]:
+    """Return a noise-free problem of a W with this condition number, None for a normal factor; and a random start."""
     rng = np.random.default_rng(0)
     X, G, start = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.standard_normal((d, r))
     if condition is not None:
@@ -36,16 +36,16 @@ def problem_of(condition: float | None, n: int, d: int, r: int) -> tuple[Problem
     return Problem([Block(Array(X), [Term(Each(n), np.sum((X @ G) ** 2, axis=1))])]), start
 
 
-@fixed()
+@run_quietly()
 def main(n: int = 5000, d: int = 50, r: int = 10, cap: int = 1500) -> list[Row]:
-    """Print the table; it has no goal."""
-    heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
+    """Print the table; there are no goals."""
+    print_heading(f"Iterations / passes / seconds to f/f0 < 1e-12, n={n} d={d} r={r}, at most {cap} iterations")
     conditions = {"normal": None, "1e2": 1e2, "1e4": 1e4}
     print(f"{'condition of W':36}" + "".join(f"{name:>24}" for name in conditions))
     for name, (geometry, solver) in METHODS.items():
         cells = []
         for condition in conditions.values():
-            problem, start = problem_of(condition, n, d, r)
+            problem, start = make_problem(condition, n, d, r)
             history = minimize(problem, solver, geometry.point(start), max_iter=cap, tol=1e-14).history
             reached = np.flatnonzero(history["cost"] < 1e-12 * history["cost"][0])
             if reached.size:

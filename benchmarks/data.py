@@ -1,4 +1,4 @@
-"""Data sets of the benchmarks, where they are at hand: a benchmark downloads nothing."""
+"""Data sets of the benchmarks; sets that are not stored locally are skipped, as a benchmark downloads nothing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import scipy.sparse
 from gramian import datasets
 
 
-def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Samples and labels of a small set, prepared as in the paper; None where it is not at hand."""
+def load_samples(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return samples and labels of a small set, prepared as in the paper; None where it is not stored."""
     if not datasets.is_available(name):
         return None
     dataset = datasets.load(name)
     return dataset.X, dataset.y
 
 
-def split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] | None:
-    """Training and test samples and labels of a set with a standard split; None where it is not at hand.
+def load_split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] | None:
+    """Return training and test samples, training and test labels of a set's standard split.
 
-    Dense samples are centred by the mean of the training samples.
+    None where the set is not stored. Dense samples are centred by the mean of the training samples.
     """
     if not datasets.is_available(name):
         return None

@@ -1,4 +1,4 @@
-"""One batch iteration, gradient and whole line search, over the time of its two bare matrix products.
+"""Time of a batch iteration, a gradient and a line search, over the time of its two matrix products.
 
 Also the peak memory that a fit on 100k pairs of 6238 x 617 data takes beyond the data.
 """
@@ -10,19 +10,19 @@ import tracemalloc
 import numpy as np
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.measurements import Each, Pairs
 from gramian.solvers import Armijo, ConjugateGradient, GradientDescent, Solver, minimize
+from harness.timing import median_seconds, print_heading
 
 GEOMETRIES: dict[str, Geometry] = {"flat": Flat(), "scaled": Scaled(), "polar": Polar()}
 SOLVERS: dict[str, Solver] = {"cg": ConjugateGradient(), "gd, Armijo": GradientDescent(Armijo())}
 
 
 def rank_one_problem(n: int, d: int, r: int) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """Noisy targets xᵀWx; the problem, its data and a start."""
+    """Return a problem with noisy targets xᵀWx, its samples and a start."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     y = np.sum((X @ rng.standard_normal((d, r))) ** 2, axis=1) + 0.1 * rng.standard_normal(n)
@@ -30,7 +30,10 @@ def rank_one_problem(n: int, d: int, r: int) -> tuple[Problem, np.ndarray, np.nd
 
 
 def pairs_problem(n: int, d: int, r: int, m: int) -> tuple[Problem, np.ndarray, np.ndarray]:
-    """Pairs sorted by their first sample, half of them at most and half at least so far apart."""
+    """Return a problem with pairs sorted by first sample, its samples and a start.
+
+    About half of the pairs have an upper bound on their distance, the others a lower bound.
+    """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     start = np.linalg.qr(rng.standard_normal((d, r)))[0]
@@ -43,7 +46,7 @@ def pairs_problem(n: int, d: int, r: int, m: int) -> tuple[Problem, np.ndarray, 
 
 
 def iteration_ratio(problem: Problem, X: np.ndarray, start: np.ndarray, geometry: Geometry, solver: Solver) -> float:
-    """The time of an iteration over that of an image and a pull, some iterations into the work."""
+    """Return the time of an iteration over that of its two matrix products, after three iterations."""
     result = minimize(problem, solver, geometry.point(start), max_iter=3, tol=0)
     state = [problem.evaluate(result.point), solver.start(problem.evaluate(result.point))]
     _ = state[0].gradient
@@ -58,12 +61,12 @@ def iteration_ratio(problem: Problem, X: np.ndarray, start: np.ndarray, geometry
         _ = X @ B
         _ = (S.T @ X).T
 
-    times = medians({"iteration": iterate, "products": products})
+    times = median_seconds({"iteration": iterate, "products": products})
     return times["iteration"] / times["products"]
 
 
 def peak_memory(n: int, d: int, r: int, m: int) -> float:
-    """The most memory, in MB, that a fit holds beyond the data and the pairs."""
+    """Return the peak memory of a fit beyond the data and the pairs, in MB."""
     problem, _, start = pairs_problem(n, d, r, m)
     tracemalloc.start()
     minimize(problem, ConjugateGradient(), Scaled().point(start), max_iter=20)
@@ -73,8 +76,8 @@ def peak_memory(n: int, d: int, r: int, m: int) -> float:
 
 
 def main() -> list[Row]:
-    """Print the table; the rows are those of the default solver."""
-    heading("One batch iteration over its two bare matrix products")
+    """Print the table, and return the rows of the default solver."""
+    print_heading("One batch iteration over its two bare matrix products")
     cases = {
         "rank one, n=80000 d=50 r=10": rank_one_problem(80000, 50, 10),
         "rank one, n=20000 d=500 r=20": rank_one_problem(20000, 500, 20),

@@ -1,4 +1,4 @@
-"""ITML's projections, compiled and in plain NumPy, side by side: the same cycles over the same pairs."""
+"""ITML's projections, compiled beside plain NumPy: the same cycles over the same pairs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian._kernels import logdet_metric, reference_logdet_metric
 from gramian.estimators.supervision import asked, signed_pairs
+from harness.timing import median_seconds, print_heading
 
 CYCLES = 5
 
 
-def classes(n: int, d: int, c: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian classes, samples (n, d) and labels (n,)."""
+def make_classes(n: int, d: int, c: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return Gaussian classes: samples (n, d) and labels (n,)."""
     y = rng.integers(c, size=n)
     return rng.standard_normal((n, d)) + 0.6 * rng.standard_normal((c, d))[y], y
 
 
-def constraints(n: int, d: int, c: int) -> tuple[np.ndarray, ...]:
-    """Samples, both columns of the pairs that labels are turned into, bounds and senses."""
+def make_constraints(n: int, d: int, c: int) -> tuple[np.ndarray, ...]:
+    """Return samples, the first and second samples of pairs drawn from labels, their bounds and senses."""
     rng = np.random.default_rng(0)
-    X, y = classes(n, d, c, rng)
+    X, y = make_classes(n, d, c, rng)
     pairs, signs = signed_pairs(y, None, False, rng)
     first, second = np.ascontiguousarray(pairs.T)
     target, sense, _ = asked(pairs, None, None, signs, np.sum((X[first] - X[second]) ** 2, axis=1))
     return X, first, second, target, sense
 
 
-def cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The metric (d, d) and the duals (m,) after some cycles from the identity."""
+def run_cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the metric (d, d) and the duals (m,) after some cycles from the identity."""
     X, first, second, target, sense = given
     A, dual, inverse = np.eye(X.shape[1]), np.zeros(len(first)), 1 / target
     for _ in range(CYCLES):
@@ -41,16 +41,16 @@ def cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[
     return A, dual
 
 
-def compared(n: int, d: int, c: int) -> Row:
-    """One row of the table."""
-    given = constraints(n, d, c)
+def compare_kernels(n: int, d: int, c: int) -> Row:
+    """Print the microseconds per projection of both kernels, and return the row of their ratio."""
+    given = make_constraints(n, d, c)
     found: dict[str, Any] = {}
 
     def run(name: str, cycle: Callable[..., float]) -> None:
-        found[name] = cycles(cycle, given)
+        found[name] = run_cycles(cycle, given)
 
     kernels = {"compiled": logdet_metric.itml_cycle, "NumPy": reference_logdet_metric.itml_cycle}
-    seconds = medians({name: partial(run, name, cycle) for name, cycle in kernels.items()}, repeats=5)
+    seconds = median_seconds({name: partial(run, name, cycle) for name, cycle in kernels.items()}, repeats=5)
     m = len(given[1])
     (A, dual), (B, _) = found["compiled"], found["NumPy"]
     each = {name: 1e6 * time / (CYCLES * m) for name, time in seconds.items()}
@@ -63,10 +63,10 @@ def compared(n: int, d: int, c: int) -> Row:
 
 
 def main() -> list[Row]:
-    """Print the table."""
-    heading(f"ITML, {CYCLES} cycles, microseconds a projection (goal at 1000 x 200: a tenth of NumPy's)")
+    """Print the table, and return its rows."""
+    print_heading(f"ITML, {CYCLES} cycles, microseconds a projection (goal at 1000 x 200: a tenth of NumPy's)")
     print(f"{'samples':>12}{'pairs':>8}{'inactive':>11}{'compiled':>12}{'NumPy':>12}{'times':>9}{'difference':>13}")
-    return [compared(1000, d, c) for d, c in ((20, 5), (200, 2), (200, 5), (200, 10))]
+    return [compare_kernels(1000, d, c) for d, c in ((20, 5), (200, 2), (200, 5), (200, 10))]
 
 
 if __name__ == "__main__":

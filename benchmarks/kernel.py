@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading, medians
+from benchmarks.rows import Row, speedup_row
 from gramian import Block, KernelLearner, Problem, Term, datasets, minimize
 from gramian.baselines import LogDetKL
 from gramian.features import Identity
@@ -23,18 +22,19 @@ from gramian.geometries import Flat
 from gramian.measurements import Pairs
 from gramian.sampling import labelled_pairs
 from gramian.solvers import ConjugateGradient
+from harness.timing import median_seconds, print_heading
 
 ALPHA, PAIRS, SWEEPS = 0.5, 100_000, 200
 
 
-def agreement(G: np.ndarray, y: np.ndarray) -> float:
-    """NMI of k-means clusters of the rows with the classes."""
+def cluster_nmi(G: np.ndarray, y: np.ndarray) -> float:
+    """Return the normalised mutual information of the classes and K-means clusters of the rows."""
     found = KMeans(len(np.unique(y)), n_init=5, random_state=0).fit_predict(G)
     return float(normalized_mutual_info_score(y, found))
 
 
-def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
-    """Prints times and agreement at a rank; the row beside LogDet-KL in its best order."""
+def compare_learners(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
+    """Print times and scores at a rank, and return the speedup over LogDet-KL in random order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no iteration is asked for
         start = KernelLearner(rank, kernel="rbf", gamma=0.001, max_iter=0).fit(X, y).embedding_
@@ -56,23 +56,23 @@ def compared(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
 
     sweeps: dict[str, int] = {}
     names = {"LogDet-KL, shuffled": True, "LogDet-KL, as published": False}
-    times = medians({"flat CG": ours} | {name: partial(peer, name, s) for name, s in names.items()}, repeats=5)
+    times = median_seconds({"flat CG": ours} | {name: partial(peer, name, s) for name, s in names.items()}, repeats=5)
     for name, seconds in times.items():
         note = f"{sweeps[name]} sweeps" + (" (stopped)" if sweeps[name] == SWEEPS else "") if name in sweeps else ""
-        print(f"r = {rank:<4}{name:26}{seconds:8.3f} s   NMI {agreement(found[name], y):.2f}   {note}")
+        print(f"r = {rank:<4}{name:26}{seconds:8.3f} s   NMI {cluster_nmi(found[name], y):.2f}   {note}")
     mine, its = times["flat CG"], times["LogDet-KL, shuffled"]
-    return faster(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
+    return speedup_row(f"USPS kernel, r={rank}, 100k constraints", "compiled LogDet-KL", mine, its, 2)
 
 
 def main() -> list[Row] | None:
-    """Print the table."""
-    heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
+    """Print the table, and return its rows."""
+    print_heading("Kernel learning on the USPS test set, 2007 samples, rbf, α = 0.5, 100k constraints from labels")
     if not datasets.is_available("usps"):
         print("left out: usps is not at hand")
         return None
     digits = datasets.load("usps")
     X, y = digits.X[digits.test], digits.y[digits.test]
-    return [compared(X, y, rank) for rank in (6, 25)]
+    return [compare_learners(X, y, rank) for rank in (6, 25)]
 
 
 if __name__ == "__main__":

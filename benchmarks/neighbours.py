@@ -1,4 +1,4 @@
-"""What the benchmarks of learned distances share."""
+"""Errors of nearest neighbours and times of fits, for the benchmarks of learned distances."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from typing import Any
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
-from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import THREADS
+from harness.timing import limit_threads
 
 
-def error(train: Any, labels: np.ndarray, test: Any, truth: np.ndarray) -> float:
-    """The 5-NN error on test samples, in per cent."""
+def knn_error(train: Any, labels: np.ndarray, test: Any, truth: np.ndarray) -> float:
+    """Return the error of 5 nearest neighbours on the test samples, in per cent."""
     return 100 * float(np.mean(KNeighborsClassifier(5).fit(train, labels).predict(test) != truth))
 
 
-def timed(learner: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:
-    """A learner, fitted, and the seconds it took."""
+def fit_and_time(learner: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:
+    """Fit a learner; return it and the seconds of the fit."""
     begin = perf_counter()
     learner.fit(X, y)
     return learner, perf_counter() - begin
 
 
 @contextmanager
-def fixed() -> Iterator[None]:
-    """So many threads, and no word of NCA's that is stopped early on purpose."""
-    with threadpool_limits(THREADS), warnings.catch_warnings():
+def run_quietly() -> Iterator[None]:
+    """Limit the threads and silence warnings: NCA is stopped before it converges, on purpose."""
+    with limit_threads(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

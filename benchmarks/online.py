@@ -1,4 +1,4 @@
-"""One epoch of online descent, compiled, beside the same epoch as a loop of NumPy calls."""
+"""One epoch of compiled online descent beside the same epoch as a loop of NumPy calls."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import scipy.linalg
 
 from benchmarks.rows import Row
-from benchmarks.timing import heading, medians
 from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Each
 from gramian.streams import descend
+from harness.timing import median_seconds, print_heading
 
 
 def numpy_flat(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.ndarray) -> np.ndarray:
-    """Flat mini-batch descent as one would write it in NumPy."""
+    """Return the factor after one epoch of flat mini-batch descent, in NumPy."""
     for batch, s in enumerate(steps):
         rows = X[batch * p : (batch + 1) * p]
         Z = rows @ G
@@ -25,7 +25,7 @@ def numpy_flat(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.nd
 
 
 def numpy_polar(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.ndarray) -> np.ndarray:
-    """Polar mini-batch descent as one would write it in NumPy, with a QR decomposition a step, as in the paper."""
+    """Return the factor after one epoch of polar mini-batch descent, in NumPy with a QR step as in the paper."""
     U, R = np.linalg.qr(G)
     for batch, s in enumerate(steps):
         rows = X[batch * p : (batch + 1) * p]
@@ -41,8 +41,8 @@ def numpy_polar(X: np.ndarray, y: np.ndarray, G: np.ndarray, p: int, steps: np.n
 
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
-    """Print the table."""
-    heading(f"One online epoch, n={n} d={d} r={r} (goal, p=1: flat 20 times NumPy; polar at most 3 times flat)")
+    """Print the table, and return its rows."""
+    print_heading(f"One online epoch, n={n} d={d} r={r} (goal, p=1: flat 20 times NumPy; polar at most 3 times flat)")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     truth = rng.standard_normal((d, r)) / d**0.5
@@ -57,7 +57,7 @@ def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
         steps = np.full(-(-n // p), 1e-4 if p == 1 else 1e-3)
         geometries = (Flat(), Scaled(), Scaled(X.T @ X / n), Polar())
         flat, scaled, whitened, polar = (geometry.point(start) for geometry in geometries)
-        times = medians(
+        times = median_seconds(
             {
                 "flat": lambda f=flat, p=p, s=steps: descend(problem, f, order, p, s),
                 "NumPy flat": lambda p=p, s=steps: numpy_flat(X, y, start, p, s),

@@ -1,7 +1,7 @@
-"""Where methods are after how many seconds: ours and the peers', from the same data and the same start.
+"""Error against time of our solvers and of peers, from the same data and the same start.
 
-A path is a list of (seconds, factor). Peers get cost, gradient and Hessian written by hand, with what they share kept
-from one call to the next, so that none of them pays for a product twice.
+A path is a list of (seconds, factor). Peers get a hand-written cost, gradient and Hessian, which reuse the product X G
+from one call to the next, so that no peer pays for a product twice.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import THREADS
 from gramian import PSDRegressor
 from gramian.objective import Evaluation
 from gramian.solvers import Growing, Solver
 from gramian.solvers.loop import Step
+from harness.timing import limit_threads
 
 Path = list[tuple[float, np.ndarray]]
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray], Path]
 Curves = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 
 
-class Arrived(Exception):
-    """Raised where a peer has nothing left to show."""
+class TargetReached(Exception):
+    """Raised to stop a peer that has reached its target or its time limit."""
 
 
 @dataclass
 class Quadratic:
-    """½ mean (‖xᵀG‖² - y)² by hand; remembers the images of the last factor, and when it was asked for gradients."""
+    """The cost ½ mean (‖xᵀG‖² - y)² with derivatives; records time and factor at every gradient."""
 
     X: np.ndarray
     y: np.ndarray
@@ -45,35 +44,35 @@ class Quadratic:
     last: np.ndarray | None = None
 
     def image(self, G: np.ndarray) -> np.ndarray:
-        """X G, and the residuals with it."""
+        """Return X G, and update the residuals."""
         if self.last is None or not np.array_equal(G, self.last):
             self.last, self.Z = G.copy(), self.X @ G
             self.residual = np.einsum("ij,ij->i", self.Z, self.Z) - self.y
         return self.Z
 
     def cost(self, G: np.ndarray) -> float:
-        """The cost."""
+        """Return the cost."""
         self.image(G)
         return 0.5 * float(self.residual @ self.residual) / len(self.y)
 
     def gradient(self, G: np.ndarray) -> np.ndarray:
-        """The gradient (d, r); notes the time."""
+        """Return the gradient (d, r), and record the time and the factor."""
         Z = self.image(G)
         elapsed = perf_counter() - self.begin
         self.path.append((elapsed, G.copy()))
         if elapsed > self.seconds or (self.enough is not None and self.cost(G) <= self.enough):
-            raise Arrived
+            raise TargetReached
         return self.X.T @ (self.residual[:, None] * Z) * (2 / len(self.y))
 
     def hessian(self, G: np.ndarray, D: np.ndarray) -> np.ndarray:
-        """The Hessian's product with D (d, r)."""
+        """Return the product of the Hessian with D (d, r)."""
         Z, T = self.image(G), self.X @ D
         speed = 2 * np.einsum("ij,ij->i", Z, T)
         return self.X.T @ (self.residual[:, None] * T + speed[:, None] * Z) * (2 / len(self.y))
 
 
-def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
-    """SciPy's L-BFGS on vec(G)."""
+def run_lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
+    """Return the path of SciPy's L-BFGS on vec(G)."""
     problem = Quadratic(X, y, **limits)
 
     def both(v: np.ndarray) -> tuple[float, np.ndarray]:
@@ -81,13 +80,15 @@ def lbfgs(X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Pat
         return problem.cost(G), problem.gradient(G).ravel()
 
     options = {"maxiter": 10000, "maxfun": 20000, "ftol": 0, "gtol": 0}
-    with contextlib.suppress(Arrived):
+    with contextlib.suppress(TargetReached):
         scipy.optimize.minimize(both, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return problem.path
 
 
-def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any) -> Path:
-    """Pymanopt's optimizer of this name, on its fixed-rank quotient or on plain factors."""
+def run_pymanopt(
+    optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start: np.ndarray, **limits: Any
+) -> Path:
+    """Return the path of a Pymanopt optimizer on its fixed-rank quotient, or on plain factors."""
     import pymanopt
     import pymanopt.manifolds
     import pymanopt.optimizers
@@ -104,7 +105,7 @@ def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start
     )
     settings = {"max_time": problem.seconds, "max_iterations": 10**6, "min_gradient_norm": 0, "min_step_size": 0}
     chosen = getattr(pymanopt.optimizers, optimizer)(**settings, verbosity=0)
-    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.suppress(Arrived):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.suppress(TargetReached):
         # Its searches divide by zero where they arrive at the limit of precision.
         warnings.simplefilter("ignore")
         chosen.run(task, initial_point=start)
@@ -112,8 +113,8 @@ def pymanopt(optimizer: str, quotient: bool, X: np.ndarray, y: np.ndarray, start
 
 
 @dataclass(frozen=True)
-class Noted(Solver):
-    """A solver that notes when it arrived where."""
+class RecordingSolver(Solver):
+    """A solver that records the time and the factor of every step of another."""
 
     solver: Solver
     path: Path
@@ -121,28 +122,30 @@ class Noted(Solver):
 
     @property
     def patience(self) -> int:  # type: ignore[override]
-        """As the solver's."""
+        """The patience of the recorded solver."""
         return self.solver.patience
 
     def start(self, evaluation: Evaluation) -> Any:
-        """The solver's start."""
+        """Return the recorded solver's initial memory."""
         return self.solver.start(evaluation)
 
     def step(self, evaluation: Evaluation, memory: Any) -> Step:
-        """The solver's step."""
+        """Return the recorded solver's step, and record it."""
         step = self.solver.step(evaluation, memory)
         self.path.append((perf_counter() - self.begin, step.evaluation.point.G))
         return step
 
 
-def ours(solver: Solver, **settings: Any) -> Method:
-    """`PSDRegressor.fit` with a solver, from the call to where it stops: validation and choice of start included."""
+def make_method(solver: Solver, **settings: Any) -> Method:
+    """Return a method that runs `PSDRegressor.fit` with a solver; validation and the choice of a start are timed."""
 
     def run(X: np.ndarray, y: np.ndarray, start: np.ndarray) -> Path:
         path: Path = []
         # From an array it grows only if told to; by default it has a start of its own.
         chosen = {"init": start, "growing": Growing()} | settings
-        model = PSDRegressor(start.shape[1], solver=Noted(solver, path, perf_counter()), random_state=0, **chosen)
+        model = PSDRegressor(
+            start.shape[1], solver=RecordingSolver(solver, path, perf_counter()), random_state=0, **chosen
+        )
         with warnings.catch_warnings():
             # Methods that are slow run out of iterations.
             warnings.simplefilter("ignore")
@@ -154,15 +157,15 @@ def ours(solver: Solver, **settings: Any) -> Method:
     return run
 
 
-def arrivals(
+def measure_paths(
     methods: dict[str, Method],
     data: tuple[np.ndarray, np.ndarray, np.ndarray],
     error: Callable[[np.ndarray], float],
     repeats: int = 3,
 ) -> Curves:
-    """Seconds and errors along the path of each method, for repeats in which they take turns."""
+    """Return seconds and errors along the path of each method, for repeats in which methods take turns."""
     found: Curves = {name: [] for name in methods}
-    with threadpool_limits(THREADS):
+    with limit_threads():
         for _ in range(repeats):
             for name, method in methods.items():
                 path = method(*data)
@@ -170,7 +173,7 @@ def arrivals(
     return found
 
 
-def reached(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
-    """The median time after which an error is at most the goal; infinite where it never is."""
+def median_time_to(curves: list[tuple[np.ndarray, np.ndarray]], goal: float) -> float:
+    """Return the median seconds until the error is at most the goal; infinity where it never is."""
     firsts = [np.flatnonzero(errors <= goal) for _, errors in curves]
     return float(np.median([s[hit[0]] if hit.size else np.inf for (s, _), hit in zip(curves, firsts, strict=True)]))

@@ -1,7 +1,7 @@
-"""Time to a good fit of y = xᵀWx: ours beside Pymanopt, SciPy's L-BFGS and the paper's algorithms.
+"""Time to a good fit of y = xᵀWx, beside Pymanopt, SciPy's L-BFGS and the paper's algorithms.
 
-Noisy targets, to 1 % of the best test error that any method finds; and noise-free ones of an ill-conditioned W, to a
-cost of 1e-8 of that of W = 0. All start from the same random factor. Draws docs/regression.png.
+Noisy targets: the time to 1 % above the best test error of any method. Noise-free targets of an ill-conditioned W: the
+time to 1e-8 of the cost at W = 0. All start from the same random factor. Draws docs/regression.png.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paths import Curves, Method, arrivals, lbfgs, ours, pymanopt, reached
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading
+from benchmarks.paths import Curves, Method, make_method, measure_paths, median_time_to, run_lbfgs, run_pymanopt
+from benchmarks.rows import Row, speedup_row
 from gramian import PSDRegressor
 from gramian.solvers import Armijo, ConjugateGradient, GradientDescent
+from harness.timing import print_heading
 
 PICTURE = Path(__file__).parent.parent / "docs" / "regression.png"
 OURS = "PSDRegressor"
 PAPERS = GradientDescent(Armijo())
 
 
-def methods(enough: float | None, seconds: float, iterations: int, **settings: float) -> dict[str, Method]:
-    """Ours and the peers; peers stop where the cost is enough, or after so many seconds or iterations."""
+def make_methods(enough: float | None, seconds: float, iterations: int, **settings: float) -> dict[str, Method]:
+    """Return our method and the peers, by name; peers stop at a cost, or after some seconds or iterations."""
     manifolds = {"": True, ", plain factors": False}
     return {
-        OURS: ours(ConjugateGradient(), **settings),
-        "paper: flat, Armijo": ours(PAPERS, geometry="flat", growing=False, max_iter=iterations, **settings),
-        "paper: polar, Armijo": ours(PAPERS, geometry="polar", growing=False, max_iter=iterations, **settings),
-        "SciPy L-BFGS": partial(lbfgs, enough=enough, seconds=seconds),
+        OURS: make_method(ConjugateGradient(), **settings),
+        "paper: flat, Armijo": make_method(PAPERS, geometry="flat", growing=False, max_iter=iterations, **settings),
+        "paper: polar, Armijo": make_method(PAPERS, geometry="polar", growing=False, max_iter=iterations, **settings),
+        "SciPy L-BFGS": partial(run_lbfgs, enough=enough, seconds=seconds),
         **{
-            f"Pymanopt {short}{where}": partial(pymanopt, name, quotient, enough=enough, seconds=seconds)
+            f"Pymanopt {short}{where}": partial(run_pymanopt, name, quotient, enough=enough, seconds=seconds)
             for where, quotient in manifolds.items()
             for short, name in (("SD", "SteepestDescent"), ("CG", "ConjugateGradient"), ("TR", "TrustRegions"))
         },
     }
 
 
-def data(n: int, d: int, r: int, condition: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Samples, W's factor, a random start, and samples to test on."""
+def make_data(n: int, d: int, r: int, condition: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return samples, the factor of W, a random start, and test samples."""
     rng = np.random.default_rng(0)
     X, G, start = rng.standard_normal((n, d)), rng.standard_normal((d, r)), rng.standard_normal((d, r))
     if condition is not None:
@@ -47,9 +47,9 @@ def data(n: int, d: int, r: int, condition: float | None) -> tuple[np.ndarray, n
     return X, G, start * (np.linalg.norm(G) / np.linalg.norm(start)), rng.standard_normal((n // 4, d))
 
 
-def noisy(n: int, d: int, r: int) -> tuple[list[Row], Curves, float]:
-    """To 1 % of the best test error, with noise of variance 0.01."""
-    X, G, start, unseen = data(n, d, r, None)
+def measure_noisy(n: int, d: int, r: int) -> tuple[list[Row], Curves, float]:
+    """Measure the time to 1 % above the best test error, with noise of variance 0.01."""
+    X, G, start, unseen = make_data(n, d, r, None)
     rng = np.random.default_rng(1)
     y, truth = (np.sum((A @ G) ** 2, axis=1) + 0.1 * rng.standard_normal(len(A)) for A in (X, unseen))
 
@@ -57,14 +57,14 @@ def noisy(n: int, d: int, r: int) -> tuple[list[Row], Curves, float]:
         return float(np.sqrt(np.mean((np.sum((unseen @ factor) ** 2, axis=1) - truth) ** 2)))
 
     seconds = 5.0
-    curves = arrivals(methods(None, seconds, 300), (X, y, start), error)
+    curves = measure_paths(make_methods(None, seconds, 300), (X, y, start), error)
     best = min(float(errors.min()) for paths in curves.values() for _, errors in paths)
-    return table("to 1 % of the best test error", curves, 1.01 * best, seconds, (8, 5, 10)), curves, best
+    return print_times("to 1 % of the best test error", curves, 1.01 * best, seconds, (8, 5, 10)), curves, best
 
 
-def conditioned(n: int, d: int, r: int, condition: float = 1e4) -> list[Row]:
-    """To a relative cost of 1e-8, without noise."""
-    X, G, start, _ = data(n, d, r, condition)
+def measure_conditioned(n: int, d: int, r: int, condition: float = 1e4) -> list[Row]:
+    """Measure the time to a relative cost of 1e-8, without noise."""
+    X, G, start, _ = make_data(n, d, r, condition)
     y = np.sum((X @ G) ** 2, axis=1)
     zero = 0.5 * float(np.mean(y**2))
 
@@ -72,17 +72,17 @@ def conditioned(n: int, d: int, r: int, condition: float = 1e4) -> list[Row]:
         return 0.5 * float(np.mean((np.sum((X @ factor) ** 2, axis=1) - y) ** 2)) / zero
 
     seconds = 40.0
-    curves = arrivals(methods(1e-8 * zero, seconds, 800), (X, y, start), cost, repeats=1)
+    curves = measure_paths(make_methods(1e-8 * zero, seconds, 800), (X, y, start), cost, repeats=1)
     # Those that arrive are timed again, in turns.
-    quick = {k: m for k, m in methods(1e-8 * zero, seconds, 800).items() if reached(curves[k], 1e-8) < 10}
-    for name, paths in arrivals(quick, (X, y, start), cost, repeats=2).items():
+    quick = {k: m for k, m in make_methods(1e-8 * zero, seconds, 800).items() if median_time_to(curves[k], 1e-8) < 10}
+    for name, paths in measure_paths(quick, (X, y, start), cost, repeats=2).items():
         curves[name] += paths
-    return table(f"to a cost of 1e-8, cond(W) = {condition:.0e}", curves, 1e-8, seconds, (20, 10, 10))
+    return print_times(f"to a cost of 1e-8, cond(W) = {condition:.0e}", curves, 1e-8, seconds, (20, 10, 10))
 
 
-def table(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float, float, float]) -> list[Row]:
-    """Prints when each method arrives; the rows beside the best of Pymanopt, L-BFGS, and the paper's."""
-    times = {name: reached(paths, goal) for name, paths in curves.items()}
+def print_times(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float, float, float]) -> list[Row]:
+    """Print the time of each method to the goal, and return the rows of speedups."""
+    times = {name: median_time_to(paths, goal) for name, paths in curves.items()}
     print(f"\n{task}, seconds (and the best error found)")
     for name, paths in curves.items():
         ends = [float(seconds[-1]) for seconds, _ in paths]
@@ -97,12 +97,12 @@ def table(task: str, curves: Curves, goal: float, cap: float, goals: tuple[float
             label = beside if start != "paper" else name
             note = f", {name}, {len(curves[name])} run(s)" if start == "Pym" else f", {len(curves[name])} run(s)"
             given = float(np.median([seconds[-1] for seconds, _ in curves[name]]))
-            rows.append(faster(f"regression, {task}", label, mine, group[name], aim, min(cap, given), note))
+            rows.append(speedup_row(f"regression, {task}", label, mine, group[name], aim, min(cap, given), note))
     return rows
 
 
-def draw(curves: Curves, best: float) -> None:
-    """Test error against time, all methods together."""
+def draw_curves(curves: Curves, best: float) -> None:
+    """Plot test errors against time, all methods in one panel."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
@@ -120,14 +120,14 @@ def draw(curves: Curves, best: float) -> None:
 
 
 def main(n: int = 80000, d: int = 50, r: int = 10) -> list[Row]:
-    """Print the tables, draw the picture."""
-    heading(f"Regression, n={n} d={d} r={r}: seconds from the call to the goal")
+    """Print the tables, plot the curves, and return the rows."""
+    print_heading(f"Regression, n={n} d={d} r={r}: seconds from the call to the goal")
     warm = np.random.default_rng(0).standard_normal((6000, 5))
     for geometry in ("scaled", "flat", "polar"):  # kernels are compiled before timing
         PSDRegressor(2, geometry=geometry, random_state=0).fit(warm, np.sum(warm[:, :2] ** 2, axis=1))
-    rows, curves, best = noisy(n, d, r)
-    draw(curves, best)
-    return rows + conditioned(n, d, r)
+    rows, curves, best = measure_noisy(n, d, r)
+    draw_curves(curves, best)
+    return rows + measure_conditioned(n, d, r)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Runs the benchmarks: `python -m benchmarks.report [name ...]`, all of them without names.
+"""Runs the benchmarks: `python -m benchmarks.report [name ...]`, without names all of them.
 
-Prints one table of what was measured against each goal, and keeps it in benchmarks/results.json with machine, commit,
-versions and threads; what the benchmarks print besides goes to docs/measured.md. Sections that are not named keep what
-they had.
+Prints one table of numbers and goals. Stores it in benchmarks/results.json with commit, machine, versions and threads.
+Writes it to docs/measured.md together with what each benchmark prints. Benchmarks that are not named keep their stored
+results.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from benchmarks.rows import Row, commit, keep, kept, markdown, plain, provenance, rows_of
+from benchmarks.rows import HEADINGS, Row, load_rows, save_section
+from harness.provenance import collect_provenance
+from harness.store import write_text
+from harness.tables import markdown_table, text_table
+from harness.timing import THREADS
 
-# Asked before anything is measured: what is loaded now is what runs.
-COMMIT = commit()
 PAGE = Path(__file__).parent.parent / "docs" / "measured.md"
 SECTIONS = {
     "regression": "Time to a good fit",
@@ -48,23 +50,17 @@ rank 10. The grey line is 1 % above the best error that any of them finds.
 
 
 class Tee(io.StringIO):
-    """Keeps what is printed, and shows it too."""
+    """A text buffer that also prints what is written to it."""
 
     def write(self, text: str) -> int:
-        """Both."""
+        """Write to the buffer and to standard output."""
         sys.__stdout__.write(text)
         sys.__stdout__.flush()
         return super().write(text)
 
 
-def described(section: dict) -> str:
-    """Machine, versions and commit, in a line."""
-    versions = ", ".join(f"{package} {number}" for package, number in section["versions"].items())
-    return f"Commit {section['commit']}; {section['machine']}; Python {section['python']}; {versions}."
-
-
-def measured(name: str) -> tuple[str, list[Row] | None]:
-    """A section's text, what the benchmark prints, and its rows; None for these where its data is not at hand."""
+def run_benchmark(name: str) -> tuple[str, list[Row] | None]:
+    """Return what a benchmark prints, as Markdown, and its rows; None for the rows where its data are missing."""
     module = importlib.import_module(f"benchmarks.{name}")
     printed = Tee()
     with redirect_stdout(printed):
@@ -72,8 +68,8 @@ def measured(name: str) -> tuple[str, list[Row] | None]:
     return f"```text\n{printed.getvalue().strip()}\n```", rows
 
 
-def sections() -> dict[str, str]:
-    """The sections as they stand on the page, by name."""
+def read_page_sections() -> dict[str, str]:
+    """Return the sections of the page as they are now, by name."""
     text = PAGE.read_text() if PAGE.exists() else ""
     return {
         name: found.group(1).strip()
@@ -82,20 +78,29 @@ def sections() -> dict[str, str]:
     }
 
 
+def format_page(sections: dict[str, str]) -> str:
+    """Return the page: the table of goals from the stored rows, then the sections."""
+    parts = [f"## {title}\n\n{sections[name]}\n" for name, title in SECTIONS.items() if name in sections]
+    table = f"## Against the goals\n\n{markdown_table(HEADINGS, stored_cells())}\n{PICTURE}"
+    return "\n".join([INTRODUCTION, table, *parts])
+
+
+def stored_cells() -> list[list[str]]:
+    """Return the cells of all stored rows, in the order of SECTIONS."""
+    return [row.cells() for row in load_rows(SECTIONS)]
+
+
 def main(names: list[str]) -> None:
-    """Measure the sections that are named, or all, and write table and page after each."""
+    """Run the named benchmarks, or all, and write results and page after each."""
+    provenance = collect_provenance(THREADS)
     for name in names or SECTIONS:
-        texts = sections()
-        text, rows = measured(name)
+        text, rows = run_benchmark(name)
         if rows is None:
-            # What was measured before is worth more than that nothing was.
+            # The data are missing: the stored results stay.
             continue
-        keep(name, rows, provenance(COMMIT))
-        texts[name] = f"{described(kept()[name])}\n\n{text}"
-        parts = [f"## {SECTIONS[key]}\n\n{texts[key]}\n" for key in SECTIONS if key in texts]
-        table = f"## Against the goals\n\n{markdown(rows_of(SECTIONS))}\n{PICTURE}"
-        PAGE.write_text("\n".join([INTRODUCTION, table, *parts]))
-    print("\n" + plain(rows_of(SECTIONS)))
+        save_section(name, rows, provenance)
+        write_text(PAGE, format_page(read_page_sections() | {name: f"{provenance}.\n\n{text}"}))
+    print("\n" + text_table(HEADINGS, stored_cells()))
 
 
 if __name__ == "__main__":

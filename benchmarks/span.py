@@ -1,4 +1,4 @@
-"""Few samples of very many features: a whole fit, in the span of the samples and without."""
+"""Few samples with very many features: a whole fit, with and without reduction to the span of the samples."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.rows import Row, faster
-from benchmarks.timing import heading, medians
+from benchmarks.rows import Row, speedup_row
 from gramian import MetricLearner
 from gramian.sampling import labelled_pairs
+from harness.timing import median_seconds, print_heading
 
 
 def main(n: int = 322, d: int = 15154, m: int = 10_000, rank: int = 5) -> list[Row]:
-    """Print both times; a price of leaving the start is fixed, so that both minimise the same cost."""
-    heading(f"Whole fit of a metric, N={n} d={d}, {m} pairs, rank {rank}")
+    """Print both times; the penalty weight is fixed, so that both minimise the same cost."""
+    print_heading(f"Whole fit of a metric, N={n} d={d}, {m} pairs, rank {rank}")
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=n)
     X = rng.standard_normal((n, 20)) @ rng.standard_normal((20, d)) + 0.5 * rng.standard_normal((n, d))
@@ -30,10 +30,10 @@ def main(n: int = 322, d: int = 15154, m: int = 10_000, rank: int = 5) -> list[R
         with patch("gramian.estimators.metric.span", lambda features: None):
             fit("without")
 
-    times = medians({"in the span": lambda: fit("in the span"), "without": without}, repeats=5)
+    times = median_seconds({"in the span": lambda: fit("in the span"), "without": without}, repeats=5)
     for name, seconds in times.items():
         print(f"{name:14}{seconds:8.3f} s, cost {costs[name]:.6f}")
-    return [faster(f"metric, N={n}, d={d}", "ours without span reduction", *times.values(), 3)]
+    return [speedup_row(f"metric, N={n}, d={d}", "ours without span reduction", *times.values(), 3)]
 
 
 if __name__ == "__main__":

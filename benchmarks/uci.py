@@ -1,6 +1,6 @@
 """5-NN errors of learned distances on small sets, beside Euclid and scikit-learn's NCA.
 
-Sets that are not at hand are left out, and said to be.
+Sets that are not stored locally are skipped, and named.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.data import load
-from benchmarks.neighbours import error, fixed
+from benchmarks.data import load_samples
+from benchmarks.neighbours import knn_error, run_quietly
 from benchmarks.rows import Row
-from benchmarks.timing import heading
 from gramian import MetricLearner
+from harness.timing import print_heading
 
 UCI = ("iris", "wine", "balance_scale", "ionosphere", "soybean", "breast_cancer", "digits", "optdigits")
 
 
-def methods() -> dict[str, Any]:
-    """The learners of the table, with their default settings."""
+def make_learners() -> dict[str, Any]:
+    """Return the learners of the table, by name, with their default settings."""
     return {
         "Euclid": None,
         "NCA": NeighborhoodComponentsAnalysis(random_state=0),
@@ -31,15 +31,15 @@ def methods() -> dict[str, Any]:
     }
 
 
-@fixed()
+@run_quietly()
 def main(partitions: int = 10) -> list[Row]:
-    """Print errors over random partitions, two folds each, standardised."""
-    heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
-    names = list(methods())
+    """Print errors over random partitions, two standardised folds each, and return the row of their ratio."""
+    print_heading(f"5-NN error in %, {partitions} partitions x 2 folds, default settings, full rank")
+    names = list(make_learners())
     print(f"{'':16}" + "".join(f"{name:>12}" for name in names) + "   triplets/NCA")
     ratios = []
     for name in UCI:
-        data = load(name)
+        data = load_samples(name)
         if data is None:
             print(f"{name:16} left out: not at hand")
             continue
@@ -52,18 +52,18 @@ def main(partitions: int = 10) -> list[Row]:
 
 
 def partition_errors(X: np.ndarray, y: np.ndarray, partitions: int) -> dict[str, list[float]]:
-    """Errors of every method on every fold."""
-    errors: dict[str, list[float]] = {name: [] for name in methods()}
+    """Return the errors of every method, one per fold."""
+    errors: dict[str, list[float]] = {name: [] for name in make_learners()}
     for seed in range(partitions):
         for train, test in StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y):
             scaler = StandardScaler().fit(X[train])
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
-            for name, learner in methods().items():
+            for name, learner in make_learners().items():
                 if learner is None:
-                    errors[name].append(error(A, y[train], B, y[test]))
+                    errors[name].append(knn_error(A, y[train], B, y[test]))
                 else:
                     learner.fit(A, y[train])
-                    errors[name].append(error(learner.transform(A), y[train], learner.transform(B), y[test]))
+                    errors[name].append(knn_error(learner.transform(A), y[train], learner.transform(B), y[test]))
     return errors
 
 

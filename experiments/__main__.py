@@ -1,18 +1,18 @@
-"""The command line: see the package's docstring."""
+"""The command line, described in the package's docstring."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from experiments.experiment import discovered
-from experiments.page import publish
-from experiments.runner import Outcome, Place, finish
+from experiments.experiment import find_experiments
+from experiments.page import write_page
+from experiments.runner import Outcome, ResultsFolder, run_experiments
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is not finished, write the page, and return how many experiments failed or, at full size, lack data."""
-    experiments = discovered()
+    """Run experiments, write the page, and return how many failed; without --quick, missing data count as failures."""
+    experiments = find_experiments()
     known = [experiment.name for experiment in experiments]
     parser = argparse.ArgumentParser(prog="python -m experiments", description="The paper, reproduced.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"all by default; there are {', '.join(known)}")
@@ -24,16 +24,19 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = sorted(set(chosen.names) - set(known))
     if unknown:
         parser.error(f"{', '.join(unknown)}: unknown. There are {', '.join(known)}.")
-    place = Place.usual(chosen.quick)
+    results = ResultsFolder.default(chosen.quick)
     wanted = [experiment for experiment in experiments if not chosen.names or experiment.name in chosen.names]
-    ends = Outcome([], []) if chosen.page else finish(wanted, place, jobs=chosen.jobs, force=chosen.force)
-    publish(experiments, place)
-    print(f"The page is {place.folder / 'README.md'}")
-    for names, word in ((ends.failed, "failed"), (ends.lacking, "left out, their data not being at hand")):
-        if names:
-            print(f"{', '.join(names)}: {word}")
-    # In small it is enough that what can be run does run.
-    return len(ends.failed) + (0 if chosen.quick else len(ends.lacking))
+    outcome = Outcome([], [])
+    if not chosen.page:
+        outcome = run_experiments(wanted, results, jobs=chosen.jobs, force=chosen.force)
+    write_page(experiments, results)
+    print(f"The page is {results.folder / 'README.md'}")
+    if outcome.failed:
+        print(f"{', '.join(outcome.failed)}: failed")
+    if outcome.missing_data:
+        print(f"{', '.join(outcome.missing_data)}: left out, their data are missing")
+    # A quick run checks that the experiments run, for which it may lack some data.
+    return len(outcome.failed) + (0 if chosen.quick else len(outcome.missing_data))
 
 
 if __name__ == "__main__":

@@ -16,17 +16,18 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds
-from experiments.progress import Progress
-from experiments.toys import COLOURS, chosen, observed, problem_of
+from experiments.toys import COLOURS, regression_problem, simulate_targets
 from gramian import Block, Problem, Term
 from gramian.features import Identity
 from gramian.geometries import AffineInvariant, Flat, Geometry, Polar
 from gramian.measurements import Dense
 from gramian.solvers import GradientDescent
 from gramian.streams import descend
+from harness.frames import select_rows
+from harness.progress import Progress
+from harness.timing import limit_threads
 
 CAVEATS = (
     "A bound is said to hold where no exponent exceeds its own by more than 0.25: caches, and whatever else the "
@@ -36,9 +37,9 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: where the sizes d, n, r, p stand while one grows, and what it grows to.
+    """Settings: the base sizes (d, n, r, p), and the values that each size takes while the others keep theirs.
 
-    The three largest d and n are beyond the last cache; the step out of it would count as growth.
+    The three largest d and n exceed the last cache, so that leaving the cache does not count as growth.
     """
 
     vectors: tuple[int, ...] = (256, 4096, 4, 32)
@@ -81,48 +82,48 @@ SLACK = 0.25
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each data, algorithm, and size that grows."""
+    """Return a row per kind of data, algorithm, and value of the size that grows."""
     cases = [
         (data, varied, size)
         for data in ("vectors", "matrices")
         for varied in SIZES
         for size in getattr(config, f"{data}_{varied}")
     ]
-    rows = progress.rows(cases, lambda case: measure(config, *case))
-    return rows + progress.rows(config.full_d, lambda d: full_rank(config, d))
+    rows = progress.rows(cases, lambda case: measure_size(config, *case))
+    return rows + progress.rows(config.full_d, lambda d: time_full_rank(config, d))
 
 
-def measure(config: Config, data: str, varied: str, size: int) -> Records:
-    """The rows of one size: all algorithms that it concerns."""
+def measure_size(config: Config, data: str, varied: str, size: int) -> Records:
+    """Return the rows of one size: the seconds of every algorithm whose cost depends on it."""
     d, n, r, p = (size if varied == name else base for name, base in zip(SIZES, getattr(config, data), strict=True))
-    problem, start = made(data, d, n, r)
+    problem, start = make_problem(data, d, n, r)
     rows = []
     for name, geometry in GEOMETRIES.items():
         point = geometry.point(start)
         timed: dict[str, Callable[[], float]] = {}
         if varied != "p":
-            timed["batch"] = lambda point=point: iteration(problem, point)
+            timed["batch"] = lambda point=point: time_iteration(problem, point)
         if varied != "n":
-            timed["online"] = lambda point=point: update(problem, point, p)
+            timed["online"] = lambda point=point: time_update(problem, point, p)
         for kind, work in timed.items():
             row = {"data": data, "algorithm": f"{kind} {name}", "varied": varied, "size": size}
-            rows.append(row | {"seconds": least(work, config.repeats)})
+            rows.append(row | {"seconds": least_seconds(work, config.repeats)})
     return rows
 
 
-def made(data: str, d: int, n: int, r: int) -> tuple[Problem, np.ndarray]:
-    """A problem of n vectors (d,) or matrices (d, d), and a start (d, r)."""
+def make_problem(data: str, d: int, n: int, r: int) -> tuple[Problem, np.ndarray]:
+    """Return a problem of n vectors (d,) or matrices (d, d), and a start (d, r)."""
     rng = np.random.default_rng(0)
     truth, start = rng.standard_normal((2, d, r)) / d**0.5
     if data == "vectors":
         X = rng.standard_normal((n, d))
-        return problem_of(X, observed(X, truth, rng)), start
+        return regression_problem(X, simulate_targets(X, truth, rng)), start
     measurement = Dense(rng.standard_normal((n, d, d)))
     return Problem([Block(Identity(d), [Term(measurement, measurement.predict(truth))])]), start
 
 
-def iteration(problem: Problem, point: Any) -> float:
-    """Seconds of one batch iteration: the second, whose line search starts where the first left off."""
+def time_iteration(problem: Problem, point: Any) -> float:
+    """Return the seconds of the second batch iteration, whose line search starts from the first one's step."""
     solver = GradientDescent()
     evaluation, _, memory = solver.step(problem.evaluate(point), None)
     clock = process_time()
@@ -130,8 +131,8 @@ def iteration(problem: Problem, point: Any) -> float:
     return process_time() - clock
 
 
-def update(problem: Problem, point: Any, p: int) -> float:
-    """Seconds of one online update, the mean over some of them; steps too short to lead anywhere."""
+def time_update(problem: Problem, point: Any, p: int) -> float:
+    """Return the mean seconds of an online update; steps are so short that the point hardly moves."""
     updates = min(len(problem.sampled.measurement) // p, 64)
     order, steps = np.arange(updates * p), np.full(updates, 1e-12)
     clock = process_time()
@@ -139,76 +140,76 @@ def update(problem: Problem, point: Any, p: int) -> float:
     return (process_time() - clock) / updates
 
 
-def full_rank(config: Config, d: int) -> dict[str, Any]:
-    """The row of one batch iteration at full rank, on 2 d samples."""
-    problem, start = made("vectors", d, 2 * d, d)
+def time_full_rank(config: Config, d: int) -> dict[str, Any]:
+    """Return the row of a batch iteration at full rank, on 2 d samples."""
+    problem, start = make_problem("vectors", d, 2 * d, d)
     point = AffineInvariant().point(start)
-    seconds = least(lambda: iteration(problem, point), config.repeats)
+    seconds = least_seconds(lambda: time_iteration(problem, point), config.repeats)
     return {"data": "vectors", "algorithm": FULL, "varied": "d", "size": d, "seconds": seconds}
 
 
-def least(work: Callable[[], float], repeats: int) -> float:
-    """The least of several timings, on one thread, after one that is not counted."""
-    with threadpool_limits(1):
+def least_seconds(work: Callable[[], float], repeats: int) -> float:
+    """Return the least of several timings on one thread; a first run, which compiles, is not counted."""
+    with limit_threads(1):
         work()
         return min(work() for _ in range(repeats))
 
 
-def series(records: Records, data: str, algorithm: str, varied: str) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes and seconds."""
-    rows = chosen(records, data=data, algorithm=algorithm, varied=varied)
+def sizes_and_seconds(records: Records, data: str, algorithm: str, varied: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sizes of the variable that grows, and the seconds at each."""
+    rows = select_rows(records, data=data, algorithm=algorithm, varied=varied)
     return np.array([row["size"] for row in rows], float), np.array([row["seconds"] for row in rows])
 
 
-def exponent(records: Records, data: str, algorithm: str, varied: str) -> float:
-    """The slope of log seconds against log size over the three largest sizes."""
-    sizes, seconds = series(records, data, algorithm, varied)
+def growth_exponent(records: Records, data: str, algorithm: str, varied: str) -> float:
+    """Return the slope of log seconds against log size over the three largest sizes."""
+    sizes, seconds = sizes_and_seconds(records, data, algorithm, varied)
     return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
-def bounds(data: str, algorithm: str) -> dict[str, int]:
-    """The exponents that the paper's table states: of d, of n or p, of r."""
+def stated_exponents(data: str, algorithm: str) -> dict[str, int]:
+    """Return the exponents of the paper's table, by size: d, n or p, and r."""
     kind, geometry = algorithm.split()
     in_d, in_samples, in_r = TABLE[geometry]
     return {"d": in_d + (data == "matrices"), "n" if kind == "batch" else "p": in_samples, "r": in_r}
 
 
 def plot(records: Records) -> Any:
-    """Seconds against each size, vectors above and matrices beneath."""
+    """Plot seconds against each size, for vectors in the upper row and matrices in the lower."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")
     grid = figure.subplots(2, len(SIZES))
     for line, data in zip(grid, ("vectors", "matrices"), strict=True):
         for axes, varied in zip(line, SIZES, strict=True):
-            panel(axes, chosen(records, data=data, varied=varied), data, varied)
+            draw_panel(axes, select_rows(records, data=data, varied=varied), data, varied)
         line[0].set_ylabel(f"{data}: seconds")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
     return figure
 
 
-def panel(axes: Any, rows: Records, data: str, varied: str) -> None:
-    """One size: the algorithms, and beside each the growth that the paper states."""
+def draw_panel(axes: Any, rows: Records, data: str, varied: str) -> None:
+    """Plot the seconds of all algorithms against one size; dashed, the growth that the paper states."""
     styles = dict(zip(("batch flat", "batch polar", "online flat", "online polar", FULL), COLOURS, strict=False))
     for algorithm, colour in styles.items():
-        sizes, seconds = series(rows, data, algorithm, varied)
+        sizes, seconds = sizes_and_seconds(rows, data, algorithm, varied)
         if sizes.size:
             axes.plot(sizes, seconds, "o-", ms=4, color=colour, label=algorithm)
-            power = 3 if algorithm == FULL else bounds(data, algorithm)[varied]
+            power = 3 if algorithm == FULL else stated_exponents(data, algorithm)[varied]
             axes.plot(sizes, seconds[-1] * (sizes / sizes[-1]) ** power, "--", lw=0.8, color=colour)
     axes.set(yscale="log", xlabel=varied)
     axes.set_xscale("log", base=2)
     axes.tick_params(axis="y", which="minor", labelleft=False)
 
 
-def linear(records: Records) -> Verdict:
-    """Exponents in d and n, for vectors."""
+def check_linear(records: Records) -> Verdict:
+    """Check that no exponent in d or n exceeds 1, for vectors."""
     found = {}
     for algorithm in ALGORITHMS:
-        found |= {f"{algorithm} in d": exponent(records, "vectors", algorithm, "d")}
+        found |= {f"{algorithm} in d": growth_exponent(records, "vectors", algorithm, "d")}
         if algorithm.startswith("batch"):
-            found |= {f"{algorithm} in n": exponent(records, "vectors", algorithm, "n")}
+            found |= {f"{algorithm} in n": growth_exponent(records, "vectors", algorithm, "n")}
     measured = "growth exponents " + ", ".join(f"{name} {value:.2f}" for name, value in found.items())
     return (
         holds(measured)
@@ -217,14 +218,14 @@ def linear(records: Records) -> Verdict:
     )
 
 
-def cell(algorithm: str) -> Callable[[Records], Verdict]:
-    """The check of one column of the table, for vectors and matrices."""
+def make_cost_check(algorithm: str) -> Callable[[Records], Verdict]:
+    """Return the check of an algorithm's costs in the paper's table, for vectors and matrices."""
 
     def check(records: Records) -> Verdict:
         parts, over, under = [], [], []
         for data in ("vectors", "matrices"):
-            stated = bounds(data, algorithm)
-            found = {varied: exponent(records, data, algorithm, varied) for varied in stated}
+            stated = stated_exponents(data, algorithm)
+            found = {varied: growth_exponent(records, data, algorithm, varied) for varied in stated}
             over += [f"{v} for {data}" for v in stated if found[v] > stated[v] + SLACK]
             under += [WHY[algorithm][data]] if found["r"] < stated["r"] - SLACK else []
             parts.append(f"{data}: " + ", ".join(f"{v} {found[v]:.2f} (stated {stated[v]})" for v in stated))
@@ -236,11 +237,11 @@ def cell(algorithm: str) -> Callable[[Records], Verdict]:
     return check
 
 
-def low_rank(records: Records) -> Verdict:
-    """Exponents in d at full rank; in d and in r where the rank is apart from d."""
-    full = exponent(records, "vectors", FULL, "d")
+def check_low_rank(records: Records) -> Verdict:
+    """Check the exponent in d at full rank, and the exponents in d and r at low rank."""
+    full = growth_exponent(records, "vectors", FULL, "d")
     in_d, in_r = (
-        {name: exponent(records, "vectors", f"batch {name}", varied) for name in GEOMETRIES} for varied in "dr"
+        {name: growth_exponent(records, "vectors", f"batch {name}", varied) for name in GEOMETRIES} for varied in "dr"
     )
     listed = "; ".join(f"{name} {in_d[name]:.2f} in d, {in_r[name]:.2f} in r" for name in GEOMETRIES)
     measured = f"growth exponents: {full:.2f} in d at full rank (n = 2 d); at low rank {listed}"
@@ -277,15 +278,15 @@ CLAIMS = [
             f"cost-{algorithm.replace(' ', '-')}",
             "7",
             f"{algorithm.capitalize()} costs O({vector}) for xxᵀ and O({matrix}) for X.",
-            cell(algorithm),
+            make_cost_check(algorithm),
         )
         for algorithm, (vector, matrix) in STATED.items()
     ),
-    Claim("cost-linear", "1", "The algorithms maintain a linear complexity in the problem size.", linear),
+    Claim("cost-linear", "1", "The algorithms maintain a linear complexity in the problem size.", check_linear),
     Claim(
         "cost-low-rank",
         "1",
         "Algorithms based on full-rank matrices scale as O(d³), on low-rank matrices as O(dr²).",
-        low_rank,
+        check_low_rank,
     ),
 ]

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import StandardScaler
 
-from experiments.endings import converged
+from experiments.endings import check_convergence
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.kernel_learning import (
     ALIKE,
@@ -40,22 +40,21 @@ from experiments.kernel_learning import (
     STYLES,
     TRANSDUCTIVE,
     Task,
-    against_prototype,
-    curves,
-    generalised,
-    lead,
-    listed,
-    mean,
-    measured,
-    nmi,
-    only,
-    split,
-    unsupervised,
-    values,
+    check_generalisation,
+    cluster_nmi,
+    compare_with_prototype,
+    format_scores,
+    make_kernel_task,
+    mean_score,
+    plot_curves,
+    score_kernel_pca,
+    score_lead,
+    score_method,
 )
-from experiments.progress import Progress
 from gramian.baselines import MaximumVarianceUnfolding
 from gramian.datasets import digits_389
+from harness.frames import select_rows, unique_values
+from harness.progress import Progress
 
 CAVEATS = (
     "The paper's protocol clusters the very points whose labels made the constraints: a score of 1 says that the "
@@ -71,7 +70,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: samples of each digit, rank, α, numbers of pairs, seeds; samples of each digit for MVU."""
+    """Settings: samples per digit, rank, α, numbers of pairs, seeds; `unfolded`, the samples per digit for MVU."""
 
     per_class: int = 100
     rank: int = 16
@@ -107,50 +106,50 @@ PROTOTYPE = {
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each seed, protocol, method and number of pairs; then those of the unsupervised methods."""
+    """Return a row per seed, protocol, number of pairs and method; then the rows of unsupervised methods."""
     learning = product(range(config.seeds), PROTOCOLS, config.pairs, METHODS)
-    rows = progress.rows(learning, lambda case: learned(config, *case))
-    rows += progress.rows(product(range(config.seeds), PROTOCOLS), lambda case: not_learned(config, *case))
-    return rows + progress.rows(range(config.seeds), lambda seed: unfolded(config, seed))
+    rows = progress.rows(learning, lambda case: measure_method(config, *case))
+    rows += progress.rows(product(range(config.seeds), PROTOCOLS), lambda case: measure_kernel_pca(config, *case))
+    return rows + progress.rows(range(config.seeds), lambda seed: measure_mvu(config, seed))
 
 
 @lru_cache(maxsize=2)
-def task(config: Config, seed: int, protocol: str) -> Task:
-    """The digits of a seed, under a protocol."""
+def make_task(config: Config, seed: int, protocol: str) -> Task:
+    """Return the task of a seed's digits under a protocol."""
     digits = digits_389(config.per_class, random_state=seed)
-    return split(digits.X, digits.y, linear_kernel, protocol, seed)
+    return make_kernel_task(digits.X, digits.y, linear_kernel, protocol, seed)
 
 
-def learned(config: Config, seed: int, protocol: str, n_pairs: int, method: str) -> dict[str, Any]:
-    """The row of one method."""
-    row = measured(task(config, seed, protocol), method, config.rank, n_pairs, config.alpha, seed)
+def measure_method(config: Config, seed: int, protocol: str, n_pairs: int, method: str) -> dict[str, Any]:
+    """Return the row of one method."""
+    row = score_method(make_task(config, seed, protocol), method, config.rank, n_pairs, config.alpha, seed)
     return {"protocol": protocol, **row}
 
 
-def not_learned(config: Config, seed: int, protocol: str) -> dict[str, Any]:
-    """The row of kernel PCA."""
-    return {"protocol": protocol, **unsupervised(task(config, seed, protocol), config.rank, seed)}
+def measure_kernel_pca(config: Config, seed: int, protocol: str) -> dict[str, Any]:
+    """Return the row of kernel PCA."""
+    return {"protocol": protocol, **score_kernel_pca(make_task(config, seed, protocol), config.rank, seed)}
 
 
-def unfolded(config: Config, seed: int) -> Records:
-    """Rows of MVU and of kernel PCA on few samples; none without cvxpy."""
+def measure_mvu(config: Config, seed: int) -> Records:
+    """Return the rows of MVU and of kernel PCA on few samples; none where cvxpy is not installed."""
     digits = digits_389(config.unfolded, random_state=seed)
     X = StandardScaler().fit_transform(digits.X)
     clock = perf_counter()
     try:
-        Z = least_connected(X, config.rank)
+        Z = embed_by_mvu(X, config.rank)
     except ImportError:
         return []
     seconds = perf_counter() - clock
     common = {"protocol": TRANSDUCTIVE, "seed": seed, "rank": config.rank, "pairs": 0, "samples": len(X)}
     return [
-        {**common, "method": MVU, "score": nmi(Z, digits.y, seed), "seconds": seconds},
-        {**common, "method": SMALL_PCA, "score": nmi(X, digits.y, seed)},
+        {**common, "method": MVU, "score": cluster_nmi(Z, digits.y, seed), "seconds": seconds},
+        {**common, "method": SMALL_PCA, "score": cluster_nmi(X, digits.y, seed)},
     ]
 
 
-def least_connected(X: np.ndarray, rank: int) -> np.ndarray:
-    """MVU's embedding (n, r), by the least number of neighbours, from 3 on, that connects the samples."""
+def embed_by_mvu(X: np.ndarray, rank: int) -> np.ndarray:
+    """Return MVU's embedding (n, r) with the least number of neighbours, from 3 on, that connects the samples."""
     for n_neighbors in range(3, len(X)):
         try:
             return MaximumVarianceUnfolding(rank, n_neighbors=n_neighbors).fit_transform(X)
@@ -161,110 +160,112 @@ def least_connected(X: np.ndarray, rank: int) -> np.ndarray:
 
 
 def plot(records: Records) -> Any:
-    """Scores against pairs, a panel for each protocol."""
+    """Plot scores against numbers of pairs, a panel per protocol."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     titles = ("clustered: samples learned from", "clustered: held-out samples")
     panels = figure.subplots(1, 2, sharey=True)
     for axes, protocol, title in zip(panels, PROTOCOLS, titles, strict=True):
-        curves(axes, only(records, protocol=protocol), {method: STYLES[method] for method in (*METHODS, PCA)})
+        plot_curves(
+            axes, select_rows(records, protocol=protocol), {method: STYLES[method] for method in (*METHODS, PCA)}
+        )
         axes.set(title=title, xlabel="number of constraints", ylim=(0.3, 1.03))
-    if only(records, method=MVU):
-        panels[0].axhline(mean(records, MVU), color="k", ls="-.", lw=1, label=MVU)
+    if select_rows(records, method=MVU):
+        panels[0].axhline(mean_score(records, MVU), color="k", ls="-.", lw=1, label=MVU)
     panels[0].set_ylabel("NMI")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9)
     return figure
 
 
-def numbers_of_pairs(records: Records) -> list[int]:
-    """The numbers of pairs, rising."""
-    return values(records, "pairs", method=FLAT)
+def pair_counts(records: Records) -> list[int]:
+    """Return the numbers of pairs, ascending."""
+    return unique_values(records, "pairs", method=FLAT)
 
 
-def similar(records: Records) -> Verdict:
-    """The spread of KSR, LogDet-KL and λ = 0."""
-    rows = only(records, protocol=TRANSDUCTIVE)
+def check_alike(records: Records) -> Verdict:
+    """Check that the scores of KSR, LogDet-KL and λ = 0 differ by no more than ALIKE."""
+    rows = select_rows(records, protocol=TRANSDUCTIVE)
     spreads = {}
-    for m in numbers_of_pairs(rows):
-        logdet = max(mean(rows, method, pairs=m) for method in (LOGDET, LOGDET_10))
-        spreads[m] = np.ptp([mean(rows, KSR, pairs=m), logdet, mean(rows, FIXED, pairs=m)])
+    for m in pair_counts(rows):
+        logdet = max(mean_score(rows, method, pairs=m) for method in (LOGDET, LOGDET_10))
+        spreads[m] = np.ptp([mean_score(rows, KSR, pairs=m), logdet, mean_score(rows, FIXED, pairs=m)])
     text = "NMI apart by at most " + ", ".join(f"{spread:.2f} at {m}" for m, spread in spreads.items()) + " pairs"
     apart = [m for m, spread in spreads.items() if spread > ALIKE]
     if not apart:
         return holds(text)
     worst = max(apart, key=spreads.__getitem__)
-    why = f"At {worst} pairs: {listed(rows, (KSR, LOGDET, LOGDET_10, FIXED), pairs=worst)}."
+    why = f"At {worst} pairs: {format_scores(rows, (KSR, LOGDET, LOGDET_10, FIXED), pairs=worst)}."
     return fails(text, why) if len(apart) == len(spreads) else in_part(text, why)
 
 
-def outperformed(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against KSR, LogDet-KL and λ = 0, at most pairs."""
+def check_outperformed(records: Records) -> Verdict:
+    """Compare flat and λ = 0.5 with KSR, LogDet-KL and λ = 0 at the largest number of pairs."""
     others = (KSR, LOGDET, LOGDET_10, FIXED)
-    m = max(numbers_of_pairs(records))
-    seen, unseen = (only(records, protocol=protocol) for protocol in PROTOCOLS)
-    text = f"NMI at {m} pairs: {listed(seen, (FLAT, BOTH, *others), pairs=m)}"
-    text += f"; held out: {listed(unseen, (FLAT, BOTH, *others), pairs=m)}"
-    ahead, ahead_unseen = (lead(rows, (FLAT, BOTH), others, pairs=m) for rows in (seen, unseen))
+    m = max(pair_counts(records))
+    seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
+    text = f"NMI at {m} pairs: {format_scores(seen, (FLAT, BOTH, *others), pairs=m)}"
+    text += f"; held out: {format_scores(unseen, (FLAT, BOTH, *others), pairs=m)}"
+    ahead, ahead_unseen = (score_lead(rows, (FLAT, BOTH), others, pairs=m) for rows in (seen, unseen))
     why = f"The worse of the two is {ahead:+.2f} from the best of the others; on held-out samples {ahead_unseen:+.2f}."
     return holds(text, why) if ahead > BETTER else fails(text, why)
 
 
-def sufficient(records: Records) -> Verdict:
-    """From how many pairs on flat and λ = 0.5 are better than all other methods, baselines included."""
-    rows = only(records, protocol=TRANSDUCTIVE)
+def check_sufficient(records: Records) -> Verdict:
+    """Find the number of pairs from which flat and λ = 0.5 beat all other methods, unsupervised ones included."""
+    rows = select_rows(records, protocol=TRANSDUCTIVE)
     leads = {
-        m: lead(rows, (FLAT, BOTH), (KSR, LOGDET, LOGDET_10, PCA, MVU), pairs=m) for m in numbers_of_pairs(records)
+        m: score_lead(rows, (FLAT, BOTH), (KSR, LOGDET, LOGDET_10, PCA, MVU), pairs=m) for m in pair_counts(records)
     }
     text = "the worse is " + ", ".join(f"{ahead:+.2f} at {m}" for m, ahead in leads.items()) + " pairs from the best"
-    text += f"; unsupervised: {listed(rows, (PCA, MVU, SMALL_PCA))}"
+    text += f"; unsupervised: {format_scores(rows, (PCA, MVU, SMALL_PCA))}"
     enough = [m for m in leads if all(leads[k] > BETTER for k in leads if k >= m)]
     return (
         holds(text, f"From {min(enough)} pairs on.") if enough else fails(text, f"By {BETTER} at no number of pairs.")
     )
 
 
-def few_constraints(records: Records) -> Verdict:
-    """λ = 0 against flat and λ = 0.5, at fewest pairs."""
-    seen, unseen = (only(records, protocol=protocol) for protocol in PROTOCOLS)
-    m = min(numbers_of_pairs(records))
-    text = f"NMI at {m} pairs: {listed(seen, (FIXED, BOTH, FLAT, PCA), pairs=m)}"
-    text += f"; held out: {listed(unseen, (FIXED, BOTH, FLAT, PCA), pairs=m)}"
-    ahead = min(lead(seen, (FIXED,), (other,), pairs=m) for other in (FLAT, BOTH))
+def check_few(records: Records) -> Verdict:
+    """Compare λ = 0 with flat and λ = 0.5 at the least number of pairs."""
+    seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
+    m = min(pair_counts(records))
+    text = f"NMI at {m} pairs: {format_scores(seen, (FIXED, BOTH, FLAT, PCA), pairs=m)}"
+    text += f"; held out: {format_scores(unseen, (FIXED, BOTH, FLAT, PCA), pairs=m)}"
+    ahead = min(score_lead(seen, (FIXED,), (other,), pairs=m) for other in (FLAT, BOTH))
     return holds(text) if ahead > BETTER else fails(text, f"λ = 0 is {ahead:+.2f} from the better of them.")
 
 
-def new_samples(records: Records) -> Verdict:
-    """Held-out scores of learned kernels against kernel PCA."""
-    return generalised(only(records, protocol=HELD_OUT), pairs=max(numbers_of_pairs(records)))
+def check_new_samples(records: Records) -> Verdict:
+    """Compare the held-out scores of learned kernels with those of kernel PCA."""
+    return check_generalisation(select_rows(records, protocol=HELD_OUT), pairs=max(pair_counts(records)))
 
 
-def prototype(records: Records) -> Verdict:
-    """Scores against those of a prototype."""
-    return against_prototype(only(records, protocol=TRANSDUCTIVE), PROTOTYPE)
+def check_prototype(records: Records) -> Verdict:
+    """Compare the scores with those of a prototype."""
+    return compare_with_prototype(select_rows(records, protocol=TRANSDUCTIVE), PROTOTYPE)
 
 
 CLAIMS = [
-    Claim("digits-alike", "10.2", "KSR, LogDet-KL and the polar algorithm with λ = 0 perform similarly.", similar),
+    Claim("digits-alike", "10.2", "KSR, LogDet-KL and the polar algorithm with λ = 0 perform similarly.", check_alike),
     Claim(
         "digits-outperformed",
         "10.2",
         "These are outperformed by flat and polar with λ = 0.5 when the number of constraints is large enough.",
-        outperformed,
+        check_outperformed,
     ),
     Claim(
         "digits-sufficient",
         "10.2",
         "The proposed algorithms outperform the compared methods as soon as there are sufficiently many constraints.",
-        sufficient,
+        check_sufficient,
     ),
     Claim(
         "digits-few",
         "10.2",
         "The polar geometry allows to fix the subspace (λ = 0) where too few constraints are available.",
-        few_constraints,
+        check_few,
     ),
-    Claim("digits-new", "10.2", "The learned kernel does not generalise to new samples.", new_samples),
-    Claim("digits-converged", "10.2", "Not the paper's: all fits converge.", converged),
-    Claim("digits-prototype", "10.2", "Not the paper's: a prototype's scores under this protocol.", prototype),
+    Claim("digits-new", "10.2", "The learned kernel does not generalise to new samples.", check_new_samples),
+    Claim("digits-converged", "10.2", "Not the paper's: all fits converge.", check_convergence),
+    Claim("digits-prototype", "10.2", "Not the paper's: a prototype's scores under this protocol.", check_prototype),
 ]

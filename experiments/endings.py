@@ -1,25 +1,25 @@
-"""How iterations ended: whether scores are of fits that converged, from the records of the experiments on kernels."""
+"""Whether fits converged, from the records of the experiments on kernels."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from experiments.experiment import Records, Verdict, fails, holds, in_part
+from harness.frames import select_frame
 
-__all__ = ["converged"]
+__all__ = ["check_convergence"]
 
 
-def converged(records: Records) -> Verdict:
-    """Whether fits met their tolerance, or stopped before; counted by protocol and method."""
-    ended = [row for row in records if row.get("converged") is not None]
-    stopped = [row for row in ended if not row["converged"]]
-    measured = f"{len(ended) - len(stopped)} of the {len(ended)} fits whose end was recorded met their tolerance"
-    if not ended:
+def check_convergence(records: Records) -> Verdict:
+    """Count the fits that met their tolerance, by method and protocol."""
+    fits = select_frame([row for row in records if row.get("converged") is not None])
+    if fits.empty:
         return in_part("no fit recorded its end", "Nothing can be said.")
-    if not stopped:
+    stopped = fits[~fits["converged"].astype(bool)]
+    measured = f"{len(fits) - len(stopped)} of the {len(fits)} fits whose end was recorded met their tolerance"
+    if stopped.empty:
         return holds(measured)
-    totals, counts = (Counter((row["method"], row["protocol"]) for row in rows) for rows in (ended, stopped))
-    told = [f"{method} {count} of {totals[method, where]} ({where})" for (method, where), count in counts.items()]
-    most = max(row["iterations"] for row in stopped)
-    why = f"Stopped before, after {most} iterations at most, and judged as they were then: {', '.join(told)}."
-    return in_part(measured, why) if len(stopped) < len(ended) else fails(measured, why)
+    groups = ["method", "protocol"]
+    totals, counts = fits.groupby(groups).size(), stopped.groupby(groups, sort=False).size()
+    listed = [f"{method} {n} of {totals[method, protocol]} ({protocol})" for (method, protocol), n in counts.items()]
+    most = stopped["iterations"].max()
+    why = f"Stopped before, after {most:.0f} iterations at most, and judged as they were then: {', '.join(listed)}."
+    return in_part(measured, why) if len(stopped) < len(fits) else fails(measured, why)

@@ -1,4 +1,4 @@
-"""What an experiment is: a module with settings, a run, a figure, and the paper's claims."""
+"""An experiment: a module with settings, a function that measures, a figure, and claims of the paper."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Claim", "Experiment", "Records", "Verdict", "discovered", "fails", "holds", "in_part"]
+from harness.frames import Records
 
-Records = list[dict[str, Any]]
+__all__ = ["Claim", "Experiment", "Records", "Verdict", "fails", "find_experiments", "holds", "in_part"]
+
 HERE = Path(__file__).parent
 STATUSES = ("holds", "holds in part", "does not hold")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds: one of STATUSES, what was measured, and why it is so."""
+    """Whether a claim holds: a status among STATUSES, the numbers measured, and the reason."""
 
     status: str
     measured: str
@@ -33,34 +34,34 @@ class Verdict:
 
 
 def holds(measured: str, why: str = "") -> Verdict:
-    """The claim holds."""
+    """Return the verdict that a claim holds."""
     return Verdict("holds", measured, why)
 
 
 def in_part(measured: str, why: str) -> Verdict:
-    """The claim holds in part; why says for which part."""
+    """Return the verdict that a claim holds in part; `why` says in which part."""
     return Verdict("holds in part", measured, why)
 
 
 def fails(measured: str, why: str) -> Verdict:
-    """The claim does not hold."""
+    """Return the verdict that a claim does not hold."""
     return Verdict("does not hold", measured, why)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the paper says, and how records judge it.
+    """A claim of the paper, and the function that judges it.
 
     Attributes
     ----------
     id : str
-        Its own among all claims.
+        Unique among all claims.
     section : str
-        Of the paper, such as "7.2".
+        Section of the paper, such as "7.2".
     words : str
-        The paper's, in short.
+        The paper's words, shortened.
     check : callable
-        Records to Verdict.
+        Takes the records and returns a Verdict.
     """
 
     id: str
@@ -71,7 +72,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A module of this folder, read: see the package's docstring for what it defines."""
+    """The contents of an experiment's module; the package's docstring says what it defines."""
 
     path: Path
     title: str
@@ -85,18 +86,18 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """The name of the module."""
         return self.path.stem
 
     @property
     def order(self) -> tuple[tuple[int, ...], str]:
-        """Where it comes on the page: by the section of its first claim."""
+        """The sort key on the page: the section of the first claim, then the name."""
         return tuple(int(part) for part in self.claims[0].section.split(".") if part.isdigit()), self.name
 
     @classmethod
-    def of(cls, path: Path) -> Experiment:
-        """The experiment in a file."""
-        module = imported(path)
+    def load(cls, path: Path) -> Experiment:
+        """Import the experiment in a file."""
+        module = import_file(path)
         needed = ("Config", "QUICK", "PAPER", "run", "plot", "CLAIMS")
         missing = [name for name in needed if not hasattr(module, name)]
         if missing or not module.__doc__ or not module.CLAIMS:
@@ -108,8 +109,8 @@ class Experiment:
         return cls(path, title.rstrip("."), text.strip(), *parts)
 
 
-def imported(path: Path) -> Any:
-    """The module of a file: of this package, or from elsewhere under its own name."""
+def import_file(path: Path) -> Any:
+    """Import a file, as a module of this package if it is in this folder, else under its own name."""
     if path.parent == HERE:
         return importlib.import_module(f"experiments.{path.stem}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -123,18 +124,18 @@ def imported(path: Path) -> Any:
 
 
 def has_claims(path: Path) -> bool:
-    """True for the files that are experiments; the others here are helpers."""
+    """Return whether a file assigns CLAIMS, which makes it an experiment; other files are helpers."""
     body = ast.parse(path.read_text()).body
     targets = [t for node in body if isinstance(node, ast.Assign) for t in node.targets]
     targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
     return any(isinstance(t, ast.Name) and t.id == "CLAIMS" for t in targets)
 
 
-def discovered(folder: Path = HERE) -> list[Experiment]:
-    """The experiments of a folder, in the order of the paper."""
-    found = sorted((Experiment.of(path) for path in folder.glob("*.py") if has_claims(path)), key=lambda e: e.order)
+def find_experiments(folder: Path = HERE) -> list[Experiment]:
+    """Return the experiments of a folder, in the order of the paper."""
+    found = sorted((Experiment.load(path) for path in folder.glob("*.py") if has_claims(path)), key=lambda e: e.order)
     ids = [claim.id for experiment in found for claim in experiment.claims]
-    doubled = sorted({name for name in ids if ids.count(name) > 1})
-    if doubled:
-        raise ValueError(f"claims need ids of their own; used twice: {', '.join(doubled)}.")
+    repeated = sorted({name for name in ids if ids.count(name) > 1})
+    if repeated:
+        raise ValueError(f"ids of claims must be unique; used twice: {', '.join(repeated)}.")
     return found

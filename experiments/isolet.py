@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.errors import mean
+from experiments.errors import mean_error
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.low_rank import UNVARIED, LowRank, compared, in_all_features
-from experiments.low_rank_claims import claims, curves, judged, ranks_of
-from experiments.neighbours import Split, standardised, tried
-from experiments.progress import Progress
+from experiments.low_rank import DETERMINISTIC, LowRank, compare_methods, full_feature_learners
+from experiments.low_rank_claims import find_ranks, judge_cases, make_claims, plot_errors
+from experiments.neighbours import Split, evaluate_learner, standardise
 from gramian import datasets
 from gramian.baselines import LEGO
+from harness.progress import Progress
 
 CAVEATS = (
     "Of pairs as they fall, one in 26 is of one class. The batch algorithms have not converged after 300 iterations: "
@@ -46,9 +46,9 @@ PROTOTYPE_EUCLID = 8.85
 
 @dataclass(frozen=True)
 class Config(LowRank):
-    """Settings: those of low rank, the data, draws of pairs, and η of LEGO in all features.
+    """Settings: those of `LowRank`, the data set, draws of pairs, and η of LEGO in all features.
 
-    That η is what validation chose at ranks 20 and 50 after projection.
+    Validation chose this η at ranks 20 and 50 after projection.
     """
 
     name: str = "isolet"
@@ -73,50 +73,57 @@ PAPER = Config()
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each draw, rank and method, and one for LEGO in all features."""
-    split = data(config)
-    rows = progress.rows(product(range(config.draws), config.ranks), lambda case: measure(config, split, *case))
-    return rows + progress.rows(["LEGO, all features"], lambda method: unprojected(config, split, method))
+    """Return a row per draw of pairs, rank and method, and one row of LEGO in all features."""
+    split = load_split(config)
+    rows = progress.rows(product(range(config.draws), config.ranks), lambda case: measure_rank(config, split, *case))
+    return rows + progress.rows(["LEGO, all features"], lambda method: measure_unprojected(config, split, method))
 
 
-def data(config: Config) -> Split:
-    """The standard split, standardised; of sets that have none, a third to be judged by."""
+def load_split(config: Config) -> Split:
+    """Return the standard split, standardised; in a set without one, every third sample is a test sample."""
     found = datasets.load(config.name)
     test = np.arange(len(found.y)) % 3 == 0 if found.test is None else found.test
-    return standardised(Split(found.X[~test], found.y[~test], found.X[test], found.y[test]))
+    return standardise(Split(found.X[~test], found.y[~test], found.X[test], found.y[test]))
 
 
-def measure(config: Config, split: Split, draw: int, rank: int) -> Records:
-    """All methods at one rank; those that draw nothing only once."""
-    rows = compared(config, split, rank, draw, without=UNVARIED if draw else ())
+def measure_rank(config: Config, split: Split, draw: int, rank: int) -> Records:
+    """Return the rows of all methods at one rank; deterministic methods run in the first draw only."""
+    rows = compare_methods(config, split, rank, draw, without=DETERMINISTIC if draw else ())
     if draw == 0:
-        rows.append({"method": "flat, half alike", "rank": rank, "seed": 0, **tried(half_alike(config, rank), split)})
+        rows.append(
+            {
+                "method": "flat, half alike",
+                "rank": rank,
+                "seed": 0,
+                **evaluate_learner(balanced_learner(config, rank), split),
+            }
+        )
     return [{"dataset": config.name, **row} for row in rows]
 
 
-def half_alike(config: Config, rank: int) -> Any:
-    """The flat algorithm as the prototype had it: half of the pairs are of one class."""
-    return in_all_features(config, rank, 0)["flat"].set_params(balanced=True)
+def balanced_learner(config: Config, rank: int) -> Any:
+    """Return the flat learner with the prototype's pairs, half of which are of one class."""
+    return full_feature_learners(config, rank, 0)["flat"].set_params(balanced=True)
 
 
-def unprojected(config: Config, split: Split, method: str) -> dict[str, Any]:
-    """LEGO in all features, from one pass over the pairs; and how many passes tuning would take besides."""
+def measure_unprojected(config: Config, split: Split, method: str) -> dict[str, Any]:
+    """Return the row of LEGO in all features after one pass; `tuning` counts the passes that tuning would take."""
     learner = LEGO(config.eta, n_constraints=config.pairs, random_state=0)
     # A first fit compiles.
     learner.fit(split.train[:100, :2], split.labels[:100])
     counts = {"features": split.train.shape[1], "pairs": config.pairs, "tuning": 2 * len(config.etas)}
-    return {"dataset": config.name, "method": method, **counts, **tried(learner, split)}
+    return {"dataset": config.name, "method": method, **counts, **evaluate_learner(learner, split)}
 
 
 def plot(records: Records) -> Any:
-    """Errors against the rank."""
-    return curves(records)
+    """Plot errors against the rank."""
+    return plot_errors(records)
 
 
-def scalable(records: Records) -> Verdict:
-    """The time of LEGO in all features, tuned or not, against that of flat at the largest rank."""
+def check_scalability(records: Records) -> Verdict:
+    """Compare the time of LEGO in all features, tuned or not, with that of flat at the largest rank."""
     (row,) = [row for row in records if "features" in row]
-    rank = max(ranks_of(records))
+    rank = max(find_ranks(records))
     ours = float(np.mean([r["seconds"] for r in records if r["method"] == "flat" and r["rank"] == rank]))
     once, tuned = row["seconds"], row["seconds"] * (1 + row["tuning"])
     measured = (
@@ -131,30 +138,30 @@ def scalable(records: Records) -> Verdict:
     return in_part(measured, f"{why} Where it is tuned it is dearer than flat.")
 
 
-def as_expected(records: Records) -> Verdict:
-    """Errors against the prototype's: within two points."""
+def check_prototype(records: Records) -> Verdict:
+    """Check that the errors are within two points of the prototype's."""
     found = {
-        f"{method}, rank {rank}": (mean(records, method=method, rank=rank), PROTOTYPE[method].get(rank, np.nan))
-        for method, rank in product(PROTOTYPE, ranks_of(records))
+        f"{method}, rank {rank}": (mean_error(records, method=method, rank=rank), PROTOTYPE[method].get(rank, np.nan))
+        for method, rank in product(PROTOTYPE, find_ranks(records))
     }
-    found["Euclid"] = mean(records, method="Euclid"), PROTOTYPE_EUCLID
+    found["Euclid"] = mean_error(records, method="Euclid"), PROTOTYPE_EUCLID
     good = [name for name, (value, wanted) in found.items() if abs(value - wanted) <= 2]
     bad = [f"{name}: {found[name][0]:.1f} against {found[name][1]:.1f}" for name in found if name not in good]
-    return judged(good, bad, f"{len(good)} of {len(found)} within two points")
+    return judge_cases(good, bad, f"{len(good)} of {len(found)} within two points")
 
 
 CLAIMS = [
-    *claims("isolet"),
+    *make_claims("isolet"),
     Claim(
         "isolet-scalability",
         "10.3",
         "For scalability reasons, LEGO, LMNN and ITML must first project the data onto the top principal directions.",
-        scalable,
+        check_scalability,
     ),
     Claim(
         "isolet-prototype",
         "10.3",
         "Not the paper's: a prototype by other code, with pairs half of each kind, found the same errors.",
-        as_expected,
+        check_prototype,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What the experiments on kernels share: methods, two protocols, scores, and how they are told and drawn."""
+"""Methods, protocols, scores and plots of the experiments on kernels."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gramian.estimators.given_kernel import Given
 from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar
 from gramian.solvers import Armijo, GradientDescent
+from harness.frames import select_frame, select_rows
 
 __all__ = [
     "ALIKE",
@@ -41,18 +42,16 @@ __all__ = [
     "STYLES",
     "TRANSDUCTIVE",
     "Task",
-    "against_prototype",
-    "curves",
-    "generalised",
-    "lead",
-    "listed",
-    "mean",
-    "measured",
-    "nmi",
-    "only",
-    "split",
-    "unsupervised",
-    "values",
+    "check_generalisation",
+    "cluster_nmi",
+    "compare_with_prototype",
+    "format_scores",
+    "make_kernel_task",
+    "mean_score",
+    "plot_curves",
+    "score_kernel_pca",
+    "score_lead",
+    "score_method",
 ]
 
 Kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -66,11 +65,11 @@ FLAT, BOTH, FIXED, KSR, PCA = "flat", "polar (λ=0.5)", "polar (λ=0)", "KSR", "
 LOGDET, LOGDET_10, PUBLISHED = "LogDet-KL (γ=1)", "LogDet-KL (γ=10)", "LogDet-KL (γ=1, one order)"
 FLAT_CG, BOTH_CG = "flat by conjugate gradients", "polar (λ=0.5) by conjugate gradients"
 #: The paper's descent, its rule mended; the ridge is for the map of held-out samples alone.
-PAPERS = {"solver": GradientDescent(Armijo()), "ridge": 0.001, "max_iter": 1000}
+PAPER_SETTINGS = {"solver": GradientDescent(Armijo()), "ridge": 0.001, "max_iter": 1000}
 METHODS = {
-    FLAT: KernelLearner(**PAPERS),
-    BOTH: KernelLearner(geometry=Polar(0.5), **PAPERS),
-    FIXED: KernelLearner(geometry=Polar(0.0), **PAPERS),
+    FLAT: KernelLearner(**PAPER_SETTINGS),
+    BOTH: KernelLearner(geometry=Polar(0.5), **PAPER_SETTINGS),
+    FIXED: KernelLearner(geometry=Polar(0.0), **PAPER_SETTINGS),
     LOGDET: LogDetKL(),
     LOGDET_10: LogDetKL(slack=10.0),
     PUBLISHED: LogDetKL(shuffle=False),
@@ -91,9 +90,20 @@ STYLES: Styles = {
 
 
 class Task(NamedTuple):
-    """A kernel K (n, n), given and decomposed, and labels (n,) to learn from; what is judged, with its labels.
+    """A kernel to learn from, and samples to score.
 
-    `rows` (n', n) is the kernel of the samples judged with those learned from; None where they are the same.
+    Attributes
+    ----------
+    K : array (n, n)
+        Kernel of the training samples.
+    given : Given
+        Eigendecomposition of the centred kernel.
+    y : array (n,)
+        Labels of the training samples.
+    rows : array (n', n) or None
+        Kernel between the scored and the training samples; None where the training samples are scored.
+    labels : array (n',)
+        Labels of the scored samples.
     """
 
     K: np.ndarray
@@ -103,8 +113,11 @@ class Task(NamedTuple):
     labels: np.ndarray
 
 
-def split(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str, seed: int) -> Task:
-    """All samples to learn from and to judge; or a random half each, standardised by the half that is learned from."""
+def make_kernel_task(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str, seed: int) -> Task:
+    """Return the task of a protocol: all samples train and are scored, or a random half each.
+
+    Samples are standardised by the training samples.
+    """
     if protocol == TRANSDUCTIVE:
         known, known_y, new, labels = X, y, None, y
     else:
@@ -116,8 +129,8 @@ def split(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str, seed: int
     return Task(K, KernelLearner(kernel="precomputed")._given(K), known_y, rows, labels)
 
 
-def measured(task: Task, method: str, rank: int, n_pairs: int, alpha: float, seed: int) -> dict[str, Any]:
-    """A row: the score of one method, its seconds after the kernel is decomposed, and how its iteration ended."""
+def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float, seed: int) -> dict[str, Any]:
+    """Return a row: a method's score, its seconds after the decomposition of the kernel, and its convergence."""
     model = clone(METHODS[method])
     wanted = {"rank": rank, "n_pairs": n_pairs, "alpha": alpha, "random_state": seed, "kernel": "precomputed"}
     model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
@@ -131,77 +144,67 @@ def measured(task: Task, method: str, rank: int, n_pairs: int, alpha: float, see
     Z = model.embedding_ if task.rows is None else model.transform(task.rows)
     ending = {"iterations": getattr(model, "n_iter_", None), "converged": getattr(model, "converged_", None)}
     settings = {"seed": seed, "method": method, "rank": rank, "pairs": n_pairs}
-    return {**settings, "score": nmi(Z, task.labels, seed), "seconds": seconds, **ending}
+    return {**settings, "score": cluster_nmi(Z, task.labels, seed), "seconds": seconds, **ending}
 
 
-def unsupervised(task: Task, rank: int, seed: int) -> dict[str, Any]:
-    """A row: the score of kernel PCA."""
+def score_kernel_pca(task: Task, rank: int, seed: int) -> dict[str, Any]:
+    """Return a row: the score of kernel PCA."""
     roots, vectors = np.sqrt(task.given.values[:rank]), task.given.vectors[:, :rank]
     Z = vectors * roots if task.rows is None else task.given.centerer.transform(task.rows) @ (vectors / roots)
-    return {"seed": seed, "method": PCA, "rank": rank, "pairs": 0, "score": nmi(Z, task.labels, seed)}
+    return {"seed": seed, "method": PCA, "rank": rank, "pairs": 0, "score": cluster_nmi(Z, task.labels, seed)}
 
 
-def nmi(Z: np.ndarray, labels: np.ndarray, seed: int) -> float:
-    """The information that K-means, the best of 10 runs, shares with labels: 2 I / (H + H)."""
+def cluster_nmi(Z: np.ndarray, labels: np.ndarray, seed: int) -> float:
+    """Return the normalised mutual information of labels and K-means clusters, the best of 10 runs."""
     clusters = KMeans(len(np.unique(labels)), n_init=10, random_state=seed).fit_predict(Z)
     return float(normalized_mutual_info_score(labels, clusters))
 
 
-def only(records: Records, **wanted: Any) -> Records:
-    """The rows that have these entries."""
-    return [row for row in records if all(row.get(name) == value for name, value in wanted.items())]
+def mean_score(records: Records, method: str, column: str = "score", **entries: Any) -> float:
+    """Return the mean of a column over a method's rows that have these entries; NaN where there is none.
 
-
-def values(records: Records, name: str, **wanted: Any) -> list[Any]:
-    """The different entries of a name, sorted."""
-    return sorted({row[name] for row in only(records, **wanted)})
-
-
-def mean(records: Records, method: str, name: str = "score", **wanted: Any) -> float:
-    """The mean entry of a method's rows that have these entries; NaN where there is none.
-
-    Methods that use no pairs are what they are at any number of them.
+    A method that uses no pairs has the same score at any number of pairs.
     """
-    rows = only(records, method=method)
+    rows = select_rows(records, method=method)
     if not any(row["pairs"] for row in rows):
-        wanted.pop("pairs", None)
-    chosen = [row[name] for row in only(rows, **wanted)]
-    return float(np.mean(chosen)) if chosen else float("nan")
+        entries.pop("pairs", None)
+    scores = [row[column] for row in select_rows(rows, **entries)]
+    return float(np.mean(scores)) if scores else float("nan")
 
 
-def listed(records: Records, methods: Iterable[str], **wanted: Any) -> str:
-    """The mean score of each method that has rows, in words."""
-    run = [method for method in methods if only(records, method=method)]
-    return ", ".join(f"{method} {mean(records, method, **wanted):.2f}" for method in run)
+def format_scores(records: Records, methods: Iterable[str], **wanted: Any) -> str:
+    """Return the mean scores of the methods that have rows, as text."""
+    run = [method for method in methods if select_rows(records, method=method)]
+    return ", ".join(f"{method} {mean_score(records, method, **wanted):.2f}" for method in run)
 
 
-def lead(records: Records, some: Iterable[str], others: Iterable[str], **wanted: Any) -> float:
-    """By how much the worst of some methods is better than the best of others; those without rows do not count."""
-    worst = np.nanmin([mean(records, method, **wanted) for method in some])
-    return float(worst - np.nanmax([mean(records, method, **wanted) for method in others]))
+def score_lead(records: Records, some: Iterable[str], others: Iterable[str], **wanted: Any) -> float:
+    """Return the worst mean score of some methods minus the best of others; methods without rows do not count."""
+    worst = np.nanmin([mean_score(records, method, **wanted) for method in some])
+    return float(worst - np.nanmax([mean_score(records, method, **wanted) for method in others]))
 
 
-def generalised(records: Records, **wanted: Any) -> Verdict:
-    """Whether learned kernels fail, on held-out samples, to be better than kernel PCA."""
+def check_generalisation(records: Records, **wanted: Any) -> Verdict:
+    """Check the claim that learned kernels are no better than kernel PCA on held-out samples."""
     proposed = (FLAT, BOTH, FIXED)
-    text = f"NMI of held-out samples: {listed(records, (*proposed, PCA), **wanted)}"
-    gain = max(lead(records, (method,), (PCA,), **wanted) for method in proposed)
+    text = f"NMI of held-out samples: {format_scores(records, (*proposed, PCA), **wanted)}"
+    gain = max(score_lead(records, (method,), (PCA,), **wanted) for method in proposed)
     if gain > BETTER:
         return fails(text, "The map k_xᵀ K₀⁺ G, which the paper does not consider, extends them to new samples.")
     return holds(text)
 
 
-def against_prototype(records: Records, expected: dict[tuple[str, int], float]) -> Verdict:
-    """Whether mean scores are those that a prototype had, by method and number of pairs."""
-    scores = {key: [row["score"] for row in only(records, method=key[0], pairs=key[1])] for key in expected}
+def compare_with_prototype(records: Records, expected: dict[tuple[str, int], float]) -> Verdict:
+    """Compare mean scores with those of a prototype, by method and number of pairs."""
+    scores = {key: [row["score"] for row in select_rows(records, method=key[0], pairs=key[1])] for key in expected}
     scores = {key: found for key, found in scores.items() if found}
     far = {key: found for key, found in scores.items() if abs(np.mean(found) - expected[key]) > ALIKE}
     counted = f"{len(scores) - len(far)} of {len(scores)} mean scores within {ALIKE}"
-    told = [
+    parts = [
         f"{method} at {pairs} pairs {np.mean(found):.2f} ± {np.std(found):.2f} (then {expected[method, pairs]:.2f})"
         for (method, pairs), found in far.items()
     ]
-    text = "; ".join([counted, *told])
+    text = "; ".join([counted, *parts])
     if not scores:
         return in_part("no settings in common", "Nothing could be compared.")
     if not far:
@@ -217,18 +220,17 @@ def against_prototype(records: Records, expected: dict[tuple[str, int], float]) 
     return in_part(text, why) if len(far) < len(scores) else fails(text, why)
 
 
-def curves(axes: Any, records: Records, styles: Styles, x: str = "pairs", y: str = "score") -> None:
-    """Means with standard deviations over seeds, a line a method; of one without pairs, level."""
+def plot_curves(axes: Any, records: Records, styles: Styles, x: str = "pairs", y: str = "score") -> None:
+    """Plot means and standard deviations over seeds, a line per method; level for a method that uses no pairs."""
     for method, (colour, marker, line) in styles.items():
-        rows = only(records, method=method)
-        at = values(rows, x)
-        if at == [0]:
-            axes.axhline(mean(rows, method, y), color=colour, ls=line, lw=1.2, label=method)
+        frame = select_frame(records, method=method)
+        if (frame[x] == 0).all():
+            axes.axhline(frame[y].mean(), color=colour, ls=line, lw=1.2, label=method)
             continue
-        entries = [[row[y] for row in only(rows, **{x: value})] for value in at]
-        centre, spread = [np.mean(s) for s in entries], [np.std(s) for s in entries]
+        groups = frame.groupby(x)[y]
         style = {"color": colour, "marker": marker, "ls": line, "mfc": colour if line == "-" else "white"}
-        axes.errorbar(at, centre, spread, **style, ms=4.5, lw=1.4, capsize=2, elinewidth=0.8, label=method)
+        style |= {"ms": 4.5, "lw": 1.4, "capsize": 2, "elinewidth": 0.8, "label": method}
+        axes.errorbar(sorted(groups.groups), groups.mean(), groups.std(ddof=0), **style)
     axes.set_xscale("log")
     axes.tick_params(axis="x", which="minor", labelbottom=False)
     axes.grid(alpha=0.25, lw=0.6)

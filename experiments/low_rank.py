@@ -1,4 +1,4 @@
-"""What the experiments on distances of low rank measure: methods in all features, and after a projection."""
+"""Methods of the experiments on distances of low rank: in all features, or after a projection by PCA."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from experiments.experiment import Records
-from experiments.neighbours import Split, tried
+from experiments.neighbours import Split, evaluate_learner
 from gramian import MetricLearner
 from gramian.baselines import ITML, LEGO, LMNN
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent
 
-__all__ = ["FIXED", "UNVARIED", "LowRank", "compared", "in_all_features"]
+__all__ = ["DETERMINISTIC", "FIXED", "LowRank", "compare_methods", "full_feature_learners"]
 
 FIXED = "polar, λ = 0"
 #: Methods that draw no pairs.
-UNVARIED = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
+DETERMINISTIC = ("Euclid", "PCA", "LMNN", "NCA", "triplets")
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """Settings: ranks, pairs, what is tuned, and where algorithms are stopped.
+    """Settings: ranks, pairs, the grids of tuned parameters, and iteration limits.
 
-    `online` says which geometries have an online curve, `examples` how many samples NCA learns from at most.
+    `online` names the geometries with an online curve; NCA learns from at most `examples` samples.
     """
 
     ranks: tuple[int, ...] = (2, 5, 10, 20, 50)
@@ -44,8 +44,8 @@ class LowRank:
     examples: int = 1500
 
 
-def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
-    """Learners by name that see every feature: the paper's, and the default one."""
+def full_feature_learners(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
+    """Return, by name, the learners that see every feature: the paper's, and MetricLearner with default settings."""
     start = {"n_components": rank, "constraints": "pairs", "init": "pca", "regularisation": 0, "random_state": seed}
     pairs = start | {"n_constraints": settings.pairs, "tol": settings.tolerance}
     batch = pairs | {"solver": GradientDescent(), "max_iter": settings.iterations}
@@ -59,8 +59,8 @@ def in_all_features(settings: LowRank, rank: int, seed: int) -> dict[str, Any]:
     }
 
 
-def after_projection(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
-    """By name, learners of full rank for projected samples, and what is tuned of them."""
+def projected_learners(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
+    """Return, by name, the full-rank learners for projected samples, each with its grid of a tuned parameter."""
     pairs = {"n_constraints": settings.pairs, "random_state": seed}
     return {
         "PCA": (None, None),
@@ -71,28 +71,28 @@ def after_projection(settings: LowRank, seed: int) -> dict[str, tuple[Any, dict[
     }
 
 
-def compared(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
-    """A row for each method: its error at a rank, and seconds."""
-    found = {"Euclid": tried(None, split)} if "Euclid" not in without else {}
-    for name, learner in in_all_features(settings, rank, seed).items():
+def compare_methods(settings: LowRank, split: Split, rank: int, seed: int, without: tuple[str, ...] = ()) -> Records:
+    """Return a row per method: its error at a rank, and its seconds."""
+    found = {"Euclid": evaluate_learner(None, split)} if "Euclid" not in without else {}
+    for name, learner in full_feature_learners(settings, rank, seed).items():
         if name not in without:
-            found[name] = tried(learner, split)
-    small = projected(split, rank)
-    for name, (learner, grid) in after_projection(settings, seed).items():
+            found[name] = evaluate_learner(learner, split)
+    small = project_split(split, rank)
+    for name, (learner, grid) in projected_learners(settings, seed).items():
         if name not in without:
-            seen = thinned(small, settings.examples, seed) if name == "NCA" else None
-            found[name] = tried(learner, small, grid, seed, seen)
+            seen = subsample(small, settings.examples, seed) if name == "NCA" else None
+            found[name] = evaluate_learner(learner, small, grid, seed, seen)
     return [{"method": name, "rank": rank, "seed": seed, **row} for name, row in found.items()]
 
 
-def projected(split: Split, rank: int) -> Split:
-    """Samples on the leading principal directions of the training ones."""
+def project_split(split: Split, rank: int) -> Split:
+    """Return the samples projected on the leading principal directions of the training samples."""
     n, d = split.train.shape
     solver = "covariance_eigh" if n > d else "full"
     return split.through(PCA(rank, svd_solver=solver).fit(split.train).transform)
 
 
-def thinned(split: Split, most: int, seed: int) -> Split:
-    """At most so many training samples, drawn at random."""
+def subsample(split: Split, most: int, seed: int) -> Split:
+    """Return the split with at most `most` training samples, drawn at random."""
     rows = np.random.default_rng(seed).permutation(len(split.labels))[:most]
     return split._replace(train=split.train[rows], labels=split.labels[rows])

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Records
-from experiments.low_rank import LowRank, compared
-from experiments.low_rank_claims import claims, curves
-from experiments.neighbours import partition
-from experiments.progress import Progress
+from experiments.low_rank import LowRank, compare_methods
+from experiments.low_rank_claims import make_claims, plot_errors
+from experiments.neighbours import two_fold_splits
 from gramian import datasets
+from harness.progress import Progress
 
 CAVEATS = (
     "Stand-ins: what is measured is not what the paper measured. A training half has about 90 samples, so that 10,000 "
@@ -34,7 +34,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config(LowRank):
-    """Settings: those of low rank, data sets, and partitions."""
+    """Settings: those of `LowRank`, data sets, and partitions."""
 
     pairs: int = 10_000
     iterations: int = 200
@@ -59,15 +59,15 @@ PAPER = Config()
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """A row for each partition, data set, rank and method: the error over both folds."""
+    """Return a row per partition, data set, rank and method: the mean error of both folds."""
     cases = product(range(config.partitions), config.sets, config.ranks)
-    return progress.rows(cases, lambda case: measure(config, *case))
+    return progress.rows(cases, lambda case: measure_rank(config, *case))
 
 
-def measure(config: Config, seed: int, name: str, rank: int) -> Records:
-    """All methods at one rank, on one partition of a data set."""
+def measure_rank(config: Config, seed: int, name: str, rank: int) -> Records:
+    """Return the rows of all methods at one rank, on one partition of a data set."""
     data = datasets.load(name)
-    folds = [compared(config, split, rank, seed) for split in partition(data.X, data.y, seed)]
+    folds = [compare_methods(config, split, rank, seed) for split in two_fold_splits(data.X, data.y, seed)]
     rows = []
     for both in zip(*folds, strict=True):
         together = {key: [row[key] for row in both] for key in ("chosen", "seconds")}
@@ -76,8 +76,8 @@ def measure(config: Config, seed: int, name: str, rank: int) -> Records:
 
 
 def plot(records: Records) -> Any:
-    """Errors against the rank, a panel for each data set."""
-    return curves(records)
+    """Plot errors against the rank, a panel per data set."""
+    return plot_errors(records)
 
 
-CLAIMS = claims("many-features")
+CLAIMS = make_claims("many-features")

@@ -1,4 +1,4 @@
-"""What the experiments on distances share: standardised splits, 5-NN errors, and settings tuned by validation."""
+"""Standardised splits, 5-NN errors and tuning by cross-validation, for the experiments on distances."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["Split", "partition", "standardised", "tried"]
+__all__ = ["Split", "evaluate_learner", "standardise", "two_fold_splits"]
 
 Grid = dict[str, Sequence[float]]
 
 
 class Split(NamedTuple):
-    """Samples and labels to learn from, and to be judged by."""
+    """Training samples and labels, test samples and their true labels."""
 
     train: np.ndarray
     labels: np.ndarray
@@ -29,38 +29,38 @@ class Split(NamedTuple):
     truth: np.ndarray
 
     def through(self, map: Callable[[np.ndarray], np.ndarray]) -> Split:
-        """All samples mapped."""
+        """Return the split with all samples mapped."""
         return self._replace(train=map(self.train), test=map(self.test))
 
 
-def standardised(split: Split) -> Split:
-    """Features centred and of unit standard deviation, as the training samples have it."""
+def standardise(split: Split) -> Split:
+    """Return the split with features centred and scaled by the training samples' mean and deviation."""
     return split.through(StandardScaler().fit(split.train).transform)
 
 
-def partition(X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Split]:
-    """Two random halves, alike in their classes; each is learned from in turn."""
+def two_fold_splits(X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Split]:
+    """Yield two standardised splits of a stratified partition into halves; each half trains once."""
     with warnings.catch_warnings():
         # Soybean has classes of a few samples.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         halves = list(StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y))
     for train, test in halves:
-        yield standardised(Split(X[train], y[train], X[test], y[test]))
+        yield standardise(Split(X[train], y[train], X[test], y[test]))
 
 
-def error(split: Split) -> float:
-    """The error of 5 nearest neighbours, in per cent."""
+def knn_error(split: Split) -> float:
+    """Return the error of 5 nearest neighbours on the test samples, in per cent."""
     classifier = KNeighborsClassifier(5).fit(split.train, split.labels)
     return 100 * float(np.mean(classifier.predict(split.test) != split.truth))
 
 
-def tried(
+def evaluate_learner(
     learner: Any, split: Split, grid: Grid | None = None, seed: int = 0, seen: Split | None = None
 ) -> dict[str, Any]:
-    """The error of a learner, None for no learning; the seconds that learning took, tuning included; what was chosen.
+    """Return a learner's error, the seconds of fit and tuning, and the tuned value; None is no learner.
 
-    It learns from the training samples of `seen`, where that is given. Learners are stopped early on purpose: that they
-    say so is not shown.
+    The learner is fitted to the training samples of `seen`, where given. Learners are stopped early on purpose, so
+    their warnings are silenced.
     """
     begin, chosen = perf_counter(), None
     seen = split if seen is None else seen
@@ -69,15 +69,15 @@ def tried(
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             if grid:
-                learner, chosen = tuned(learner, grid, seen, seed)
+                learner, chosen = tune_learner(learner, grid, seen, seed)
             learner = clone(learner).fit(seen.train, seen.labels)
     seconds = perf_counter() - begin
     judged = split if learner is None else split.through(learner.transform)
-    return {"error": error(judged), "chosen": chosen, "seconds": round(seconds, 3)}
+    return {"error": knn_error(judged), "chosen": chosen, "seconds": round(seconds, 3)}
 
 
-def tuned(learner: Any, grid: Grid, split: Split, seed: int) -> tuple[Any, float]:
-    """A learner with the value of its one tuned setting that has the least 5-NN error over two folds; the value."""
+def tune_learner(learner: Any, grid: Grid, split: Split, seed: int) -> tuple[Any, float]:
+    """Return the learner with the value of one parameter that has the least two-fold 5-NN error; and the value."""
     ((name, values),) = grid.items()
     steps = Pipeline([("learner", learner), ("neighbours", KNeighborsClassifier(5))])
     folds = StratifiedKFold(2, shuffle=True, random_state=seed)

@@ -17,16 +17,17 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
-from experiments.toys import COLOURS, chosen, marked, observed, problem_of, relative_error
+from experiments.toys import COLOURS, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian import Problem
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.initialise import initial_factor
 from gramian.solvers import ConjugateGradient, GradientDescent, Online, Solver
 from gramian.streams import descend, generic
+from harness.frames import select_rows
+from harness.progress import Progress
+from harness.timing import limit_threads
 
 CAVEATS = (
     "Samples come in parts of an eighth of an epoch; a part whose own cost more than doubles is learned again with "
@@ -40,7 +41,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: the size of the problem, mini-batches, and how long each kind of algorithm runs."""
+    """Settings: the sizes of the problem, mini-batches, and the lengths of the runs."""
 
     d: int = 50
     rank: int = 10
@@ -64,46 +65,46 @@ GOOD = 32
 #: Errors that are waited for, against that of W*.
 LEVELS = (2.0, 1.1)
 #: Seconds, rounds and factors along the way of an algorithm.
-Way = list[tuple[float, float, np.ndarray]]
+Trajectory = list[tuple[float, float, np.ndarray]]
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each seed, geometry and algorithm: seconds and test errors along its way."""
+    """Return a row per seed, geometry and algorithm: seconds and test errors along its trajectory."""
     methods = [*product(GEOMETRIES, (BATCH, *config.batch_sizes)), ("scaled", REFERENCE)]
     cases = ((seed, *method) for seed, method in product(range(config.seeds), methods))
-    rows = progress.rows(cases, lambda case: curve(config, *case))
-    return rows + progress.rows(product(GEOMETRIES, (1, GOOD)), lambda case: written_out(config, *case))
+    rows = progress.rows(cases, lambda case: measure_curve(config, *case))
+    return rows + progress.rows(product(GEOMETRIES, (1, GOOD)), lambda case: time_uncompiled(config, *case))
 
 
-def data(config: Config, seed: int) -> tuple[Problem, np.ndarray, np.ndarray, np.ndarray, float]:
-    """The problem, test samples and targets, the start, and the test error of W*."""
+def make_data(config: Config, seed: int) -> tuple[Problem, np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return the problem, test samples and targets, the start, and the test error of W*."""
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((config.d, config.rank))
     X = rng.standard_normal((config.n_train + config.n_test, config.d))
-    y, n = observed(X, truth, rng), config.n_train
-    problem = problem_of(X[:n], y[:n])
+    y, n = simulate_targets(X, truth, rng), config.n_train
+    problem = regression_problem(X[:n], y[:n])
     start = initial_factor("random", problem, config.rank, rng)
     return problem, X[n:], y[n:], start, relative_error(truth, X[n:], y[n:])
 
 
-def curve(config: Config, seed: int, geometry: str, method: int | str) -> dict[str, Any]:
-    """The way of one algorithm, on one thread."""
-    problem, X, y, start, floor = data(config, seed)
-    with threadpool_limits(1):
+def measure_curve(config: Config, seed: int, geometry: str, method: int | str) -> dict[str, Any]:
+    """Return the row of one algorithm, run on one thread."""
+    problem, X, y, start, floor = make_data(config, seed)
+    with limit_threads(1):
         if method == REFERENCE:
-            way = iterated(config, problem, Scaled(), start, ConjugateGradient())
+            way = run_batch(config, problem, Scaled(), start, ConjugateGradient())
         elif method == BATCH:
-            way = iterated(config, problem, GEOMETRIES[geometry], start, GradientDescent())
+            way = run_batch(config, problem, GEOMETRIES[geometry], start, GradientDescent())
         else:
-            way = streamed(config, problem, GEOMETRIES[geometry], start, int(method), seed)
+            way = run_online(config, problem, GEOMETRIES[geometry], start, int(method), seed)
         errors = [round(relative_error(G, X, y), 6) for _, _, G in way]
     row = {"kind": "curve", "seed": seed, "geometry": geometry, "method": method, "floor": floor}
     columns = {"seconds": [round(s, 5) for s, _, _ in way], "rounds": [k for _, k, _ in way], "errors": errors}
     return row | columns
 
 
-def iterated(config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, solver: Solver) -> Way:
-    """Seconds, iterations and factors of a batch algorithm."""
+def run_batch(config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, solver: Solver) -> Trajectory:
+    """Return the trajectory of a batch algorithm: seconds, iterations and factors."""
     clock = process_time()
     evaluation = problem.evaluate(geometry.point(start))
     memory = solver.start(evaluation)
@@ -116,8 +117,13 @@ def iterated(config: Config, problem: Problem, geometry: Geometry, start: np.nda
     return way
 
 
-def streamed(config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, p: int, seed: int) -> Way:
-    """Seconds, epochs and factors of an online algorithm to which samples come in parts, in a new order every epoch."""
+def run_online(
+    config: Config, problem: Problem, geometry: Geometry, start: np.ndarray, p: int, seed: int
+) -> Trajectory:
+    """Return the trajectory of an online algorithm: seconds, epochs and factors.
+
+    Samples come in parts; every epoch visits the parts, and the samples of each, in a new random order.
+    """
     online, point, rng = Online(batch_size=p), geometry.point(start), np.random.default_rng(seed)
     parts = [problem.take(rows) for rows in np.array_split(np.arange(config.n_train), config.parts)]
     # Compiles, or reads what was compiled.
@@ -134,12 +140,12 @@ def streamed(config: Config, problem: Problem, geometry: Geometry, start: np.nda
     return way
 
 
-def written_out(config: Config, geometry: str, p: int) -> dict[str, Any]:
-    """Seconds a sample of the updates as the paper writes them, each with its own retraction, not compiled."""
-    problem, _, _, start, _ = data(config, 0)
+def time_uncompiled(config: Config, geometry: str, p: int) -> dict[str, Any]:
+    """Return the row of the uncompiled update, as the paper writes it with its own retraction: seconds per sample."""
+    problem, _, _, start, _ = make_data(config, 0)
     point, order = GEOMETRIES[geometry].point(start), np.arange(config.written_out)
     steps = np.full(-(-len(order) // p), 1e-9)
-    with threadpool_limits(1):
+    with limit_threads(1):
         clock = process_time()
         generic(problem, point, order, p, steps, False)
         seconds = (process_time() - clock) / len(order)
@@ -147,13 +153,13 @@ def written_out(config: Config, geometry: str, p: int) -> dict[str, Any]:
 
 
 def plot(records: Records) -> Any:
-    """Test error against seconds, flat and polar, a line for each algorithm and seed, the first seed's bold."""
+    """Plot test errors against seconds, a panel per geometry; the curves of the first seed are bold."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     for axes, geometry in zip(figure.subplots(1, 2, sharey=True), GEOMETRIES, strict=True):
-        rows = chosen(records, kind="curve", geometry=geometry) + chosen(records, method=REFERENCE)
-        styles: dict[Any, dict[str, Any]] = {p: {"color": c} for p, c in zip(sizes_of(rows), COLOURS, strict=False)}
+        rows = select_rows(records, kind="curve", geometry=geometry) + select_rows(records, method=REFERENCE)
+        styles: dict[Any, dict[str, Any]] = {p: {"color": c} for p, c in zip(online_sizes(rows), COLOURS, strict=False)}
         styles |= {BATCH: {"color": "black"}, REFERENCE: {"color": "0.6", "ls": "--"}}
         for row in rows:
             label = row["method"] if isinstance(row["method"], str) else f"online, p = {row['method']}"
@@ -161,16 +167,16 @@ def plot(records: Records) -> Any:
             axes.plot(row["seconds"][1:], row["errors"][1:], **styles[row["method"]], **weight)
         axes.axhline(np.mean([row["floor"] for row in rows]), color="black", ls=":", lw=1)
         axes.set(title=geometry, xscale="log", yscale="log", xlabel="seconds")
-        marked(axes.yaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
+        set_ticks(axes.yaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
     figure.axes[0].set_ylabel("test error")
     figure.axes[1].legend(fontsize=8)
     return figure
 
 
-def waited(records: Records, geometry: str, method: int | str, level: float, unit: str = "seconds") -> float:
-    """The median, over the seeds, of the time (or rounds) until the error is at most level times that of W*."""
+def median_time_to(records: Records, geometry: str, method: int | str, level: float, unit: str = "seconds") -> float:
+    """Return the median seconds, or rounds, until the error is at most `level` times that of W*."""
     found = []
-    for row in chosen(records, kind="curve", geometry=geometry, method=method):
+    for row in select_rows(records, kind="curve", geometry=geometry, method=method):
         reached = (
             t for t, e in zip(row[unit], row["errors"], strict=True) if e is not None and e <= level * row["floor"]
         )
@@ -178,50 +184,55 @@ def waited(records: Records, geometry: str, method: int | str, level: float, uni
     return float(np.median(found))
 
 
-def excess(records: Records, geometry: str, method: int | str, rounds: float = np.inf) -> float:
-    """The median, over the seeds, of the error after so many rounds, over that of W*."""
-    rows = chosen(records, kind="curve", geometry=geometry, method=method)
+def median_excess(records: Records, geometry: str, method: int | str, rounds: float = np.inf) -> float:
+    """Return the median ratio of the error after some rounds to the error of W*."""
+    rows = select_rows(records, kind="curve", geometry=geometry, method=method)
     ends = [[e for k, e in zip(row["rounds"], row["errors"], strict=True) if k <= rounds][-1] for row in rows]
     return float(np.median([np.inf if e is None else e / row["floor"] for e, row in zip(ends, rows, strict=True)]))
 
 
-def sizes_of(records: Records) -> list[int]:
-    """The sizes of mini-batches."""
-    return sorted({row["method"] for row in chosen(records, kind="curve") if row["method"] not in (BATCH, REFERENCE)})
+def online_sizes(records: Records) -> list[int]:
+    """Return the mini-batch sizes, ascending."""
+    return sorted(
+        {row["method"] for row in select_rows(records, kind="curve") if row["method"] not in (BATCH, REFERENCE)}
+    )
 
 
-def by(oks: list[bool], measured: str, why: str) -> Verdict:
-    """Holds if all do, in part if some do."""
+def judge_all(oks: list[bool], measured: str, why: str) -> Verdict:
+    """Return the verdict: holds if all comparisons hold, in part if some do."""
     return holds(measured) if all(oks) else (in_part if any(oks) else fails)(measured, why)
 
 
-def after(seconds: float) -> str:
-    """Seconds in words."""
+def format_seconds(seconds: float) -> str:
+    """Return seconds as text; "never" for infinity."""
     return f"{seconds:.2f} s" if np.isfinite(seconds) else "never"
 
 
-def online_first(records: Records) -> Verdict:
-    """Seconds to the levels, batch against p = 32."""
+def check_faster(records: Records) -> Verdict:
+    """Compare batch with p = 32 by the seconds to each level of error."""
     parts, oks = [], []
     for geometry, level in product(GEOMETRIES, LEVELS):
-        batch, online = (waited(records, geometry, method, level) for method in (BATCH, GOOD))
-        parts.append(f"{geometry}, {level:g} times: {after(batch)} batch, {after(online)} online")
+        batch, online = (median_time_to(records, geometry, method, level) for method in (BATCH, GOOD))
+        parts.append(f"{geometry}, {level:g} times: {format_seconds(batch)} batch, {format_seconds(online)} online")
         oks.append(online < batch)
-    modern = waited(records, "scaled", REFERENCE, LEVELS[-1])
-    measured = f"to so many times the error of W*, p = {GOOD}: {'; '.join(parts)} (scaled CG {after(modern)})"
-    return by(oks, measured, f"In {sum(oks)} of {len(oks)} comparisons.")
+    modern = median_time_to(records, "scaled", REFERENCE, LEVELS[-1])
+    measured = f"to so many times the error of W*, p = {GOOD}: {'; '.join(parts)} (scaled CG {format_seconds(modern)})"
+    return judge_all(oks, measured, f"In {sum(oks)} of {len(oks)} comparisons.")
 
 
-def mini_batches(records: Records) -> Verdict:
-    """p = 32 against p = 1: seconds compiled; and as they would be with updates written out, by the epochs needed."""
+def check_mini_batch(records: Records) -> Verdict:
+    """Compare p = 32 with p = 1 by seconds, as measured and as estimated for uncompiled updates."""
     parts, oks, slow, ratios = [], [], [], []
     for geometry, level in product(GEOMETRIES, LEVELS):
-        one, good = (waited(records, geometry, p, level) for p in (1, GOOD))
-        epochs = [waited(records, geometry, p, level, "rounds") for p in (1, GOOD)]
-        parts.append(f"{geometry}, {level:g} times: {after(one)} and {after(good)}")
+        one, good = (median_time_to(records, geometry, p, level) for p in (1, GOOD))
+        epochs = [median_time_to(records, geometry, p, level, "rounds") for p in (1, GOOD)]
+        parts.append(f"{geometry}, {level:g} times: {format_seconds(one)} and {format_seconds(good)}")
         oks.append(one > 1.2 * good)
         ratios.append(epochs[0] / epochs[1] if np.isfinite(epochs).all() else np.inf)
-        slow.append(epochs[0] * written(records, geometry, 1) > 1.2 * epochs[1] * written(records, geometry, GOOD))
+        slow.append(
+            epochs[0] * uncompiled_seconds(records, geometry, 1)
+            > 1.2 * epochs[1] * uncompiled_seconds(records, geometry, GOOD)
+        )
     measured = (
         f"to so many times the error of W*, p = 1 and p = {GOOD}: {'; '.join(parts)}; p = {GOOD} better in {sum(oks)} "
         f"of {len(oks)} comparisons, and in {sum(slow)} with updates that are not compiled"
@@ -229,35 +240,35 @@ def mini_batches(records: Records) -> Verdict:
     why = f"p = 1 needs {min(ratios):.1f} to {max(ratios):.1f} times the epochs of p = {GOOD}."
     if sum(slow) > sum(oks):
         why += " Perhaps what differs is the overhead of an update, which compiling removes."
-    return by([*oks, *slow], measured, why)
+    return judge_all([*oks, *slow], measured, why)
 
 
-def written(records: Records, geometry: str, p: int) -> float:
-    """Seconds a sample of an update that is not compiled."""
-    return float(chosen(records, kind="written out", geometry=geometry, method=p)[0]["seconds_a_sample"])
+def uncompiled_seconds(records: Records, geometry: str, p: int) -> float:
+    """Return the seconds per sample of an uncompiled update."""
+    return float(select_rows(records, kind="written out", geometry=geometry, method=p)[0]["seconds_a_sample"])
 
 
-def good_size(records: Records) -> Verdict:
-    """p = 32 against the best p."""
+def check_size(records: Records) -> Verdict:
+    """Compare p = 32 with the best mini-batch size."""
     parts, said, wrong = [], [], []
     for geometry in GEOMETRIES:
-        times = {p: waited(records, geometry, p, LEVELS[-1]) for p in sizes_of(records)}
-        ends = {p: excess(records, geometry, p) for p in times}
-        listed = ", ".join(f"p = {p} {after(times[p])}, at last {ends[p]:.2f}" for p in times)
+        times = {p: median_time_to(records, geometry, p, LEVELS[-1]) for p in online_sizes(records)}
+        ends = {p: median_excess(records, geometry, p) for p in times}
+        listed = ", ".join(f"p = {p} {format_seconds(times[p])}, at last {ends[p]:.2f}" for p in times)
         parts.append(f"{geometry}: {listed}")
         late, above = times[GOOD] > 2 * min(times.values()), ends[GOOD] > 1.05 * min(ends.values())
         wrong += [late, above]
         said += [f"{geometry} takes more than twice the time of the best p"] if late else []
         said += [f"{geometry} ends more than 5 % above the best p"] if above else []
     measured = f"to {LEVELS[-1]:g} times the error of W*, and what is left in the end: {'; '.join(parts)}"
-    return by([not part for part in wrong], measured, f"With p = {GOOD} {', '.join(said)}.")
+    return judge_all([not part for part in wrong], measured, f"With p = {GOOD} {', '.join(said)}.")
 
 
-def amortised(records: Records) -> Verdict:
-    """What a sample costs by p, compiled and as the paper writes it."""
-    compiled = {p: epoch_seconds(records, p) for p in sizes_of(records)}
-    gain = written(records, "polar", 1) / written(records, "polar", GOOD)
-    dearer = written(records, "polar", 1) / written(records, "flat", 1)
+def check_polar_cost(records: Records) -> Verdict:
+    """Compare the costs per sample of mini-batch sizes, compiled and uncompiled."""
+    compiled = {p: epoch_seconds(records, p) for p in online_sizes(records)}
+    gain = uncompiled_seconds(records, "polar", 1) / uncompiled_seconds(records, "polar", GOOD)
+    dearer = uncompiled_seconds(records, "polar", 1) / uncompiled_seconds(records, "flat", 1)
     listed = ", ".join(f"p = {p} {seconds / compiled[GOOD]:.1f}" for p, seconds in compiled.items())
     measured = (
         f"as the paper writes it, an update of p = 1 costs {dearer:.1f} times the flat one, a sample {gain:.0f} times "
@@ -266,31 +277,31 @@ def amortised(records: Records) -> Verdict:
     costs = [seconds for p, seconds in compiled.items() if p > 1]
     why = "Compiled, a single sample changes both factors by rank one, in O(dr)."
     why += " From the next p on a sample costs the less the larger p is." if costs == sorted(costs)[::-1] else ""
-    return by([gain > 1.5, compiled[1] > 1.5 * compiled[GOOD]], measured, why)
+    return judge_all([gain > 1.5, compiled[1] > 1.5 * compiled[GOOD]], measured, why)
 
 
 def epoch_seconds(records: Records, p: int) -> float:
-    """The median seconds of a polar epoch."""
-    rows = chosen(records, kind="curve", geometry="polar", method=p)
+    """Return the median seconds of a polar epoch."""
+    rows = select_rows(records, kind="curve", geometry="polar", method=p)
     return float(np.median([(row["seconds"][-1] - row["seconds"][1]) / row["rounds"][-1] for row in rows]))
 
 
-def few_epochs(records: Records) -> Verdict:
-    """The error after three epochs."""
-    parts = {g: [excess(records, g, GOOD, rounds) for rounds in (1, 3)] for g in GEOMETRIES}
+def check_epochs(records: Records) -> Verdict:
+    """Check that the error after three epochs is close to that of W*."""
+    parts = {g: [median_excess(records, g, GOOD, rounds) for rounds in (1, 3)] for g in GEOMETRIES}
     listed = "; ".join(f"{g} {one:.2f} after one epoch, {three:.2f} after three" for g, (one, three) in parts.items())
     measured = f"test error over that of W*, p = {GOOD}: {listed}"
     late = [geometry for geometry, (_, three) in parts.items() if three > 1.25]
     oks = [geometry not in late for geometry in parts]
-    return by(oks, measured, f"After three epochs {' and '.join(late)} more than a quarter above W*.")
+    return judge_all(oks, measured, f"After three epochs {' and '.join(late)} more than a quarter above W*.")
 
 
-def rates(records: Records) -> Verdict:
-    """Who is first at twice the error of W*, and who is lower in the end."""
+def check_rates(records: Records) -> Verdict:
+    """Check that online is first at twice the error of W*, and that batch ends at a lower error."""
     parts, oks, wrong = [], [], []
     for geometry in GEOMETRIES:
-        batch, online = (excess(records, geometry, method) for method in (BATCH, GOOD))
-        first = [waited(records, geometry, method, LEVELS[0]) for method in (GOOD, BATCH)]
+        batch, online = (median_excess(records, geometry, method) for method in (BATCH, GOOD))
+        first = [median_time_to(records, geometry, method, LEVELS[0]) for method in (GOOD, BATCH)]
         parts.append(
             f"{geometry}: online at {LEVELS[0]:g} times the error of W* {first[1] / first[0]:.1f} times sooner, "
             f"in the end {online:.3f} times it; batch {batch:.3f}"
@@ -298,7 +309,7 @@ def rates(records: Records) -> Verdict:
         found = {"online first": first[0] < first[1], "batch lower in the end": batch < online}
         oks += found.values()
         wrong += [f"{geometry}, {part}" for part, true in found.items() if not true]
-    return by(oks, "; ".join(parts), f"Not so: {'; '.join(wrong)}.")
+    return judge_all(oks, "; ".join(parts), f"Not so: {'; '.join(wrong)}.")
 
 
 CLAIMS = [
@@ -307,29 +318,31 @@ CLAIMS = [
         "10.1.3",
         "When a large amount of samples is available, online algorithms minimize the test error more rapidly than "
         "batch ones.",
-        online_first,
+        check_faster,
     ),
     Claim(
         "online-mini-batch",
         "10.1.3",
         "The mini-batch extension improves the performance significantly, compared to plain stochastic gradient "
         "descent (p = 1).",
-        mini_batches,
+        check_mini_batch,
     ),
-    Claim("online-size", "10.1.3", "The mini-batch size p = 32 generally gives good results.", good_size),
+    Claim("online-size", "10.1.3", "The mini-batch size p = 32 generally gives good results.", check_size),
     Claim(
         "online-polar-cost",
         "10.1.3",
         "For the polar geometry the mini-batch extension is strongly recommended, to amortize the larger cost of each "
         "update.",
-        amortised,
+        check_polar_cost,
     ),
-    Claim("online-epochs", "7.5", "Typically, a few epochs are sufficient to attain satisfactory results.", few_epochs),
+    Claim(
+        "online-epochs", "7.5", "Typically, a few epochs are sufficient to attain satisfactory results.", check_epochs
+    ),
     Claim(
         "online-rates",
         "7.6",
         "Online algorithms have a much slower convergence rate than batch algorithms, but decrease the expected loss "
         "faster in the large-scale regime.",
-        rates,
+        check_rates,
     ),
 ]

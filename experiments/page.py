@@ -1,4 +1,4 @@
-"""The page of claims, its figures and claims.json, all from records."""
+"""Writes the page of claims, its figures and claims.json, all from stored records."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import textwrap
 from typing import Any
 
 from experiments.experiment import STATUSES, Claim, Experiment
-from experiments.runner import Place, Result, current
+from experiments.runner import Result, ResultsFolder, load_result
+from harness.store import write_text
+from harness.tables import markdown_table
 
-__all__ = ["judged", "page", "publish"]
+__all__ = ["format_page", "judge_claim", "judge_claims", "write_page"]
 
 NOT_RUN, NOT_JUDGED = "not run", "could not be judged"
 INTRODUCTION = """# The paper, reproduced
@@ -36,70 +38,68 @@ LABELS = f"""## What the labels mean
 Results = dict[str, Result | None]
 
 
-def publish(experiments: list[Experiment], place: Place) -> None:
-    """Figures, claims.json and README.md of a place, from the results that are current."""
-    results = {experiment.name: current(experiment, place) for experiment in experiments}
-    place.folder.mkdir(parents=True, exist_ok=True)
+def write_page(experiments: list[Experiment], folder: ResultsFolder) -> None:
+    """Write figures, claims.json and README.md from the results that are current."""
+    results = {experiment.name: load_result(experiment, folder) for experiment in experiments}
+    folder.folder.mkdir(parents=True, exist_ok=True)
     for experiment in experiments:
         result = results[experiment.name]
         if result is not None:
-            draw(experiment, result, place)
-    claims = json.dumps(judged(experiments, results), indent=1, ensure_ascii=False)
-    (place.folder / "claims.json").write_text(claims + "\n")
-    (place.folder / "README.md").write_text(page(experiments, results, place))
+            save_figure(experiment, result, folder)
+    claims = json.dumps(judge_claims(experiments, results), indent=1, ensure_ascii=False)
+    write_text(folder.folder / "claims.json", claims + "\n")
+    write_text(folder.folder / "README.md", format_page(experiments, results, folder))
 
 
-def draw(experiment: Experiment, result: Result, place: Place) -> None:
-    """The figure, as PNG without a date, so that it changes only with the records."""
+def save_figure(experiment: Experiment, result: Result, folder: ResultsFolder) -> None:
+    """Save an experiment's figure as PNG without a date, so that the file changes only with the records."""
     figure = experiment.plot(result.records)
-    figure.savefig(place.folder / f"{experiment.name}.png", dpi=90, metadata={"Software": None})
+    figure.savefig(folder.folder / f"{experiment.name}.png", dpi=90, metadata={"Software": None})
 
 
-def judged(experiments: list[Experiment], results: Results) -> list[dict[str, Any]]:
-    """One row a claim: what the paper says, what was measured, and whether it holds."""
+def judge_claims(experiments: list[Experiment], results: Results) -> list[dict[str, Any]]:
+    """Return one row per claim: what the paper says, what was measured, and whether the claim holds."""
     rows = []
     for experiment in experiments:
         result = results[experiment.name]
         for claim in experiment.claims:
             row = {"id": claim.id, "section": claim.section, "words": claim.words, "experiment": experiment.name}
-            rows.append(
-                row | ({"status": NOT_RUN, "measured": "", "why": ""} if result is None else verdict(claim, result))
-            )
+            unknown = {"status": NOT_RUN, "measured": "", "why": ""}
+            rows.append(row | (unknown if result is None else judge_claim(claim, result)))
     return rows
 
 
-def verdict(claim: Claim, result: Result) -> dict[str, Any]:
-    """What a claim's check says; that it could not be judged, where it raises."""
+def judge_claim(claim: Claim, result: Result) -> dict[str, Any]:
+    """Return the verdict of a claim's check; where the check raises, that the claim could not be judged."""
     try:
         return vars(claim.check(result.records))
     except Exception as error:
         return {"status": NOT_JUDGED, "measured": "", "why": f"{type(error).__name__}: {error}"}
 
 
-def page(experiments: list[Experiment], results: Results, place: Place) -> str:
-    """The text of README.md."""
-    rows = judged(experiments, results)
+def format_page(experiments: list[Experiment], results: Results, folder: ResultsFolder) -> str:
+    """Return the text of README.md."""
+    rows = judge_claims(experiments, results)
     counts = {status: sum(row["status"] == status for row in rows) for status in (*STATUSES, NOT_RUN, NOT_JUDGED)}
     summary = ", ".join(f"{status}: {count}" for status, count in counts.items() if count or status in STATUSES)
-    counted = f"{len(rows)} claims. {summary.capitalize()}.\n"
-    parts = [INTRODUCTION, *([QUICK] if place.quick else []), counted, table(rows)]
-    parts += [section(experiment, results[experiment.name], place) for experiment in experiments]
+    total = f"{len(rows)} claims. {summary.capitalize()}.\n"
+    parts = [INTRODUCTION, *([QUICK] if folder.quick else []), total, claims_table(rows)]
+    parts += [format_section(experiment, results[experiment.name], folder) for experiment in experiments]
     return "\n".join([*parts, LABELS])
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The claims, a row each."""
-    lines = ["| § | the paper | measured | verdict | why |", "|---|---|---|---|---|"]
-    for row in rows:
-        link = f"[{row['status']}](#{row['experiment']})"
-        cells = [row["section"], row["words"], row["measured"], f"**{link}**", row["why"]]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+def claims_table(rows: list[dict[str, Any]]) -> str:
+    """Return the Markdown table of the claims."""
+    cells = [
+        [row["section"], row["words"], row["measured"], f"**[{row['status']}](#{row['experiment']})**", row["why"]]
+        for row in rows
+    ]
+    return markdown_table(["§", "the paper", "measured", "verdict", "why"], cells) + "\n"
 
 
-def section(experiment: Experiment, result: Result | None, place: Place) -> str:
-    """An experiment: its text, its figure, its caveats, and what it was measured with."""
-    source = os.path.relpath(experiment.path, place.folder)
+def format_section(experiment: Experiment, result: Result | None, folder: ResultsFolder) -> str:
+    """Return the section of an experiment: its text, figure and caveats, settings and provenance."""
+    source = os.path.relpath(experiment.path, folder.folder)
     parts = [f'<a id="{experiment.name}"></a>\n\n## {experiment.title}\n', experiment.text and f"{experiment.text}\n"]
     if result is not None:
         parts.append(f"![{experiment.title}]({experiment.name}.png)\n")
@@ -109,6 +109,6 @@ def section(experiment: Experiment, result: Result | None, place: Place) -> str:
         parts.append(f"{link}: {NOT_RUN}; there is no result for it as it is now.\n")
     else:
         settings = ", ".join(f"{name}={value}" for name, value in result.config.items())
-        measured = f"{link} with {settings}: {result.seconds} s, gramian {result.gramian}; {result.machine}."
-        parts.append("\n".join(textwrap.wrap(measured, 120, break_long_words=False, break_on_hyphens=False)) + "\n")
+        text = f"{link} with {settings}: {result.seconds} s. {result.provenance}."
+        parts.append("\n".join(textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)) + "\n")
     return "\n".join(part for part in parts if part)

@@ -1,12 +1,9 @@
-"""Runs what is not finished, and keeps the records."""
+"""Runs experiments that have no current result, and stores their records."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import platform
-import subprocess
 import traceback
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -15,101 +12,107 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy
-import sklearn
-from threadpoolctl import threadpool_limits
-
-import gramian
-from experiments.experiment import Experiment, Records
-from experiments.progress import Progress, plain
-from experiments.source import reached
+from experiments.experiment import Experiment
 from gramian.datasets import DatasetNotFound
+from harness.frames import Records
+from harness.progress import Progress
+from harness.provenance import Provenance, collect_provenance
+from harness.source import reachable_source
+from harness.store import read_json, to_plain, write_json
+from harness.timing import limit_threads
 
-__all__ = ["Outcome", "Place", "Result", "current", "finish", "key_of"]
+__all__ = ["Outcome", "Result", "ResultsFolder", "load_result", "result_key", "run_experiments"]
 
 ROOT = Path(__file__).parent.parent
+#: Experiments run on one BLAS thread.
+THREADS = 1
+#: Modules of this folder that run experiments and show results, and change no number.
+MACHINERY = frozenset({"__init__", "__main__", "experiment", "page", "runner"})
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where results go: the page and its figures into a folder, records below it, unfinished ones elsewhere."""
+class ResultsFolder:
+    """A folder for the page, its figures and the records; checkpoints of unfinished runs are elsewhere."""
 
     folder: Path
     quick: bool
-    partial: Path = ROOT / "build" / "experiments" / "partial"
+    checkpoints: Path = ROOT / "build" / "experiments" / "partial"
 
     @classmethod
-    def usual(cls, quick: bool) -> Place:
-        """docs/paper, which is committed; build/experiments for quick runs, which is not."""
+    def default(cls, quick: bool) -> ResultsFolder:
+        """Return docs/paper, which is committed; for quick runs build/experiments, which is not."""
         return cls(ROOT / "build" / "experiments" if quick else ROOT / "docs" / "paper", quick)
 
     def config(self, experiment: Experiment) -> Any:
-        """The settings that are run here."""
+        """Return the settings with which an experiment runs here."""
         return experiment.quick if self.quick else experiment.paper
 
-    def file(self, experiment: Experiment) -> Path:
-        """Where an experiment's records are."""
+    def records_file(self, experiment: Experiment) -> Path:
+        """Return the file of an experiment's result."""
         return self.folder / "records" / f"{experiment.name}.json"
 
 
 @dataclass(frozen=True)
 class Result:
-    """An experiment's records, and what they were measured with."""
+    """An experiment's records, with the key, settings and provenance they belong to."""
 
     key: str
     config: dict[str, Any]
-    gramian: str
-    machine: str
+    provenance: Provenance
     seconds: float
     records: Records
 
 
-def key_of(experiment: Experiment, config: Any) -> str:
-    """What a result belongs to: the source that run and Config reach, and the configuration."""
-    settings = json.dumps(plain(asdict(config)), sort_keys=True)
-    return hashlib.sha256(f"{settings}\n{reached(experiment.path, ('run', 'Config'))}".encode()).hexdigest()[:16]
+def result_key(experiment: Experiment, config: Any) -> str:
+    """Return a hash of the settings and of the source code that `run` and `Config` reach."""
+    settings = json.dumps(to_plain(asdict(config)), sort_keys=True)
+    source = reachable_source(experiment.path, ("run", "Config"), MACHINERY)
+    return hashlib.sha256(f"{settings}\n{source}".encode()).hexdigest()[:16]
 
 
-def current(experiment: Experiment, place: Place) -> Result | None:
-    """The stored result, None where there is none for the experiment as it is now."""
-    file = place.file(experiment)
+def load_result(experiment: Experiment, results: ResultsFolder) -> Result | None:
+    """Return the stored result, or None where there is none for the experiment's present source and settings."""
+    file = results.records_file(experiment)
     if not file.exists():
         return None
+    advice = "Delete it and run again."
+    stored = read_json(file, advice)
     try:
-        result = Result(**json.loads(file.read_text()))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{file} cannot be read: {error}. Delete it and run again.") from error
-    return result if result.key == key_of(experiment, place.config(experiment)) else None
+        result = Result(**stored | {"provenance": Provenance(**stored["provenance"])})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file} cannot be read: {error!r}. {advice}") from error
+    return result if result.key == result_key(experiment, results.config(experiment)) else None
 
 
 class Outcome(NamedTuple):
-    """Which experiments failed, and which were left out for want of data."""
+    """Names of the experiments that failed, and of those whose data are missing."""
 
     failed: list[str]
-    lacking: list[str]
+    missing_data: list[str]
 
 
-def finish(experiments: list[Experiment], place: Place, *, jobs: int = 1, force: bool = False) -> Outcome:
-    """Runs the experiments that have no current result, several at once if jobs says so.
-
-    One that fails does not stop the others.
-    """
-    waiting = [e for e in experiments if force or current(e, place) is None]
+def run_experiments(
+    experiments: list[Experiment], results: ResultsFolder, *, jobs: int = 1, force: bool = False
+) -> Outcome:
+    """Run the experiments that have no current result, `jobs` at a time; one that fails does not stop the others."""
+    waiting = [e for e in experiments if force or load_result(e, results) is None]
     for experiment in experiments:
         if experiment not in waiting:
             print(f"{experiment.name}: finished before")
+    # Collected once, before records that are written make the checkout differ from its commit.
+    provenance = collect_provenance(THREADS)
     if jobs == 1 or len(waiting) < 2:
-        ends = [attempted(e.path, place, force) for e in waiting]
+        statuses = [try_experiment(e.path, results, provenance, force) for e in waiting]
     else:
         with ProcessPoolExecutor(jobs) as pool:
-            futures = [pool.submit(attempted, e.path, place, force) for e in waiting]
-            ends = [ended(future) for future in futures]
-    return Outcome(*([e.name for e, end in zip(waiting, ends, strict=True) if end == word] for word in Outcome._fields))
+            futures = [pool.submit(try_experiment, e.path, results, provenance, force) for e in waiting]
+            statuses = [wait_for(future) for future in futures]
+    ends = list(zip(waiting, statuses, strict=True))
+    return Outcome(*([e.name for e, status in ends if status == field] for field in Outcome._fields))
 
 
-def ended(future: Future[str]) -> str:
-    """How an experiment ended, though its process be killed."""
+def wait_for(future: Future[str]) -> str:
+    """Return the status of an experiment in another process; "failed" where the process was killed."""
     try:
         return future.result()
     except BrokenProcessPool as error:
@@ -117,61 +120,31 @@ def ended(future: Future[str]) -> str:
         return "failed"
 
 
-def attempted(path: Path, place: Place, force: bool = False) -> str:
-    """Runs and stores one experiment; "failed", "lacking" where data are not at hand, or "", having said why."""
+def try_experiment(path: Path, results: ResultsFolder, provenance: Provenance, force: bool = False) -> str:
+    """Run an experiment and return "", or a field of `Outcome` after printing what went wrong."""
     try:
-        measured(Experiment.of(path), place, force)
+        run_experiment(Experiment.load(path), results, provenance, force)
     except DatasetNotFound as error:
         print(f"{path.stem}: left out. {error}")
-        return "lacking"
+        return "missing_data"
     except Exception:
         print(f"{path.stem}: failed.\n{traceback.format_exc()}")
         return "failed"
     return ""
 
 
-def measured(experiment: Experiment, place: Place, force: bool = False) -> None:
-    """Runs one experiment, on one thread, and stores its records; from the start if forced."""
-    config = place.config(experiment)
-    key = key_of(experiment, config)
-    kept = place.partial / f"{experiment.name}-{key}.jsonl"
+def run_experiment(experiment: Experiment, results: ResultsFolder, provenance: Provenance, force: bool = False) -> None:
+    """Run an experiment on one thread and store its result; with `force` no checkpoint is resumed."""
+    config = results.config(experiment)
+    key = result_key(experiment, config)
+    checkpoint = results.checkpoints / f"{experiment.name}-{key}.jsonl"
     if force:
-        kept.unlink(missing_ok=True)
-    progress = Progress(experiment.name, kept)
+        checkpoint.unlink(missing_ok=True)
+    progress = Progress(experiment.name, checkpoint)
     clock = perf_counter()
-    with threadpool_limits(1):
-        records = plain(experiment.run(config, progress))
-    seconds = round(perf_counter() - clock + progress.before, 1)
-    result = Result(key, plain(asdict(config)), library(), machine(), seconds, records)
-    stored(place.file(experiment), result)
-    kept.unlink(missing_ok=True)
-
-
-def stored(file: Path, result: Result) -> None:
-    """A result in its file, one row a line, so that changes can be read."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    head = {name: value for name, value in vars(result).items() if name != "records"}
-    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in result.records)
-    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
-    part = file.with_suffix(".part")
-    part.write_text(f'{text},\n "records": [\n{rows}\n]}}\n')
-    os.replace(part, file)
-
-
-def library() -> str:
-    """Version and commit of gramian."""
-    ask = ["git", "rev-parse", "--short", "HEAD"]
-    # Asked where gramian was loaded from, which need not be this checkout.
-    try:
-        found = subprocess.run(
-            ask, cwd=Path(gramian.__file__).parent, capture_output=True, text=True, check=False
-        ).stdout
-    except OSError:
-        found = ""
-    return f"{gramian.__version__}, commit {found.strip() or 'unknown'}"
-
-
-def machine() -> str:
-    """Processor and versions, in a line."""
-    versions = f"NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
-    return f"{platform.machine()}, Python {platform.python_version()}, {versions}, 1 thread"
+    with limit_threads(THREADS):
+        records = to_plain(experiment.run(config, progress))
+    seconds = round(perf_counter() - clock + progress.seconds_before, 1)
+    result = Result(key, to_plain(asdict(config)), provenance, seconds, records)
+    write_json(results.records_file(experiment), asdict(result))
+    checkpoint.unlink(missing_ok=True)

@@ -19,12 +19,13 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.progress import Progress
-from experiments.toys import COLOURS, PAPERS, chosen, marked, observed, problem_of, relative_error
+from experiments.toys import COLOURS, PAPER_SOLVER, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian import minimize
 from gramian.geometries import Polar
 from gramian.initialise import fitted_scale, initial_factor
 from gramian.solvers import GradientDescent
+from harness.frames import select_rows
+from harness.progress import Progress
 
 CAVEATS = (
     "The samples are normal, so they have no principal components to speak of: the plane of PCA is a random one.",
@@ -34,7 +35,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: the problem in three dimensions, and that of few samples."""
+    """Settings: the problems in three dimensions, and the problems with few samples."""
 
     n: int = 200
     eigenvalues: tuple[float, ...] = (4.0, 3.0, 0.01)
@@ -64,38 +65,38 @@ GAIN = 0.9
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """Rows of kind "fit", one for each seed and λ; of kind "shown", what the figure shows; of kind "few"."""
-    fits = progress.rows(product(range(config.seeds), config.weights), lambda case: fit(config, *case))
-    shown = progress.rows([0.0, DEFAULT], lambda weight: picture(config, weight))
+    """Return the rows of kind "fit", one per seed and λ; of kind "shown", for the figure; and of kind "few"."""
+    fits = progress.rows(product(range(config.seeds), config.weights), lambda case: measure_fit(config, *case))
+    shown = progress.rows([0.0, DEFAULT], lambda weight: fit_for_figure(config, weight))
     cases = product(range(config.few_seeds), config.few, (0.0, DEFAULT))
-    return fits + shown + progress.rows(cases, lambda case: few(config, *case))
+    return fits + shown + progress.rows(cases, lambda case: measure_few_samples(config, *case))
 
 
-def problem_in_space(config: Config, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Samples (n, 3), targets (n,), a factor (3, 3) of W* whose columns fall, and the start (3, 2)."""
+def make_problem(config: Config, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return samples (n, 3), targets (n,), a factor (3, 3) of W* with descending column norms, a start (3, 2)."""
     rng = np.random.default_rng(seed)
     turned = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     truth = turned * np.sqrt(config.eigenvalues)
     X = rng.standard_normal((config.n, 3))
-    y = observed(X, truth, rng)
-    return X, y, truth, initial_factor("pca", problem_of(X, y), 2, rng)
+    y = simulate_targets(X, truth, rng)
+    return X, y, truth, initial_factor("pca", regression_problem(X, y), 2, rng)
 
 
-def fit(config: Config, seed: int, weight: float) -> dict[str, Any]:
-    """Where one λ leads: errors, angles in degrees, and how fast subspace and core move at the start."""
-    X, y, truth, start = problem_in_space(config, seed)
-    evaluation = problem_of(X, y).evaluate(Polar(weight).point(start))
+def measure_fit(config: Config, seed: int, weight: float) -> dict[str, Any]:
+    """Return the row of a fit with one λ: errors, angles in degrees, and the initial speeds of frame and core."""
+    X, y, truth, start = make_problem(config, seed)
+    evaluation = regression_problem(X, y).evaluate(Polar(weight).point(start))
     along_frame, along_core = evaluation.point.split(evaluation.gradient)
-    result = minimize(evaluation.problem, PAPERS, evaluation.point, tol=config.tol, perfect=0)
+    result = minimize(evaluation.problem, PAPER_SOLVER, evaluation.point, tol=config.tol, perfect=0)
     G = result.point.G
     return {
         "kind": "fit",
         "seed": seed,
         "weight": weight,
         "train_error": relative_error(G, X, y),
-        "from_target": angle(G, truth[:, :2]),
-        "from_start": angle(G, start),
-        "stretched": stretched(G, start),
+        "from_target": largest_angle(G, truth[:, :2]),
+        "from_start": largest_angle(G, start),
+        "stretched": eigenvalue_change(G, start),
         "from_truth": float(np.linalg.norm(G @ G.T - truth @ truth.T) / np.linalg.norm(truth @ truth.T)),
         "frame_speed": float(np.linalg.norm(along_frame)),
         "core_speed": float(np.linalg.norm(along_core)),
@@ -103,21 +104,23 @@ def fit(config: Config, seed: int, weight: float) -> dict[str, Any]:
     }
 
 
-def angle(G: np.ndarray, H: np.ndarray) -> float:
-    """The largest angle between two ranges, in degrees."""
+def largest_angle(G: np.ndarray, H: np.ndarray) -> float:
+    """Return the largest principal angle between two column spaces, in degrees."""
     return float(np.degrees(subspace_angles(G, H)[0]))
 
 
-def stretched(G: np.ndarray, start: np.ndarray) -> float:
-    """The largest relative change of an eigenvalue of G Gᵀ."""
+def eigenvalue_change(G: np.ndarray, start: np.ndarray) -> float:
+    """Return the largest relative change of an eigenvalue of G Gᵀ."""
     before, after = (np.linalg.svd(factor, compute_uv=False) ** 2 for factor in (start, G))
     return float(np.max(np.abs(after / before - 1)))
 
 
-def picture(config: Config, weight: float) -> dict[str, Any]:
-    """A fit of the first problem: frame and core, and the points that should lie on the core's ellipse."""
-    X, y, truth, start = problem_in_space(config, 0)
-    point = minimize(problem_of(X, y), PAPERS, Polar(weight).point(start), tol=config.tol, perfect=0).point
+def fit_for_figure(config: Config, weight: float) -> dict[str, Any]:
+    """Return the row of the first problem's fit: frame, core, and the points that a perfect fit puts on the ellipse."""
+    X, y, truth, start = make_problem(config, 0)
+    point = minimize(
+        regression_problem(X, y), PAPER_SOLVER, Polar(weight).point(start), tol=config.tol, perfect=0
+    ).point
     return {
         "kind": "shown",
         "weight": weight,
@@ -129,36 +132,43 @@ def picture(config: Config, weight: float) -> dict[str, Any]:
     }
 
 
-def few(config: Config, seed: int, n: int, weight: float) -> dict[str, Any]:
-    """The test error of one λ from few samples and a good estimate of the subspace."""
+def measure_few_samples(config: Config, seed: int, n: int, weight: float) -> dict[str, Any]:
+    """Return the row of a fit with one λ, from few samples and a good estimate of the subspace."""
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((config.d, config.rank))
     tilted = np.linalg.qr(truth)[0] + config.tilt * rng.standard_normal(truth.shape)
     X = rng.standard_normal((n + 1000, config.d))
-    y = observed(X, truth, rng)
-    problem = problem_of(X[:n], y[:n])
+    y = simulate_targets(X, truth, rng)
+    problem = regression_problem(X[:n], y[:n])
     start = Polar(weight).point(fitted_scale(problem, np.linalg.qr(tilted)[0]))
     # Of few samples all can be fitted, slowly; with the paper's line search this would take most of the time.
     G = minimize(problem, GradientDescent(), start, max_iter=config.max_iter, tol=config.tol, perfect=0).point.G
     error = relative_error(G, X[n:], y[n:])
-    return {"kind": "few", "seed": seed, "n": n, "weight": weight, "test_error": error, "off": angle(tilted, truth)}
+    return {
+        "kind": "few",
+        "seed": seed,
+        "n": n,
+        "weight": weight,
+        "test_error": error,
+        "off": largest_angle(tilted, truth),
+    }
 
 
 def plot(records: Records) -> Any:
-    """Planes, the two ellipses, and test errors from few samples."""
+    """Plot the planes, the two ellipses, and test errors from few samples."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 8.2), layout="constrained")
-    fixed, learned = chosen(records, kind="shown")
-    planes(figure.add_subplot(2, 2, 1, projection="3d"), fixed, learned)
-    few_panel(figure.add_subplot(2, 2, 2), chosen(records, kind="few"))
-    ellipse(figure.add_subplot(2, 2, 3), fixed, "λ = 0: the plane of PCA, fixed", FIXED)
-    ellipse(figure.add_subplot(2, 2, 4), learned, "λ = 0.5: plane and distance learned", LEARNED)
+    fixed, learned = select_rows(records, kind="shown")
+    draw_planes(figure.add_subplot(2, 2, 1, projection="3d"), fixed, learned)
+    draw_few_samples(figure.add_subplot(2, 2, 2), select_rows(records, kind="few"))
+    draw_ellipse(figure.add_subplot(2, 2, 3), fixed, "λ = 0: the plane of PCA, fixed", FIXED)
+    draw_ellipse(figure.add_subplot(2, 2, 4), learned, "λ = 0.5: plane and distance learned", LEARNED)
     return figure
 
 
-def planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> None:
-    """The samples, the two planes, and the directions that span the target's."""
+def draw_planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> None:
+    """Plot the samples, the fixed and the learned plane, and the leading eigenvectors of W*."""
     from matplotlib.patches import Patch
 
     square = np.array(np.meshgrid([-2.5, 2.5], [-2.5, 2.5]))
@@ -174,8 +184,8 @@ def planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> None:
     axes.legend(handles=[*patches, *line], loc="upper left", fontsize=8)
 
 
-def ellipse(axes: Any, row: dict[str, Any], title: str, colour: str) -> None:
-    """The points Uᵀx/√y, and the ellipse where ŷ = y."""
+def draw_ellipse(axes: Any, row: dict[str, Any], title: str, colour: str) -> None:
+    """Plot the points Uᵀx/√y, and the ellipse where ŷ = y."""
     turn = np.linspace(0, 2 * np.pi, 200)
     values, vectors = np.linalg.eigh(np.array(row["core"]))
     curve = (vectors / np.sqrt(values)) @ np.stack([np.cos(turn), np.sin(turn)])
@@ -186,37 +196,37 @@ def ellipse(axes: Any, row: dict[str, Any], title: str, colour: str) -> None:
     axes.legend(fontsize=8, loc="upper right")
 
 
-def few_panel(axes: Any, rows: Records) -> None:
-    """Test errors against the number of samples, subspace fixed and learned."""
+def draw_few_samples(axes: Any, rows: Records) -> None:
+    """Plot test errors against the number of samples, for a fixed and a learned subspace."""
     for weight, colour, label in ((0.0, FIXED, "λ = 0, fixed"), (DEFAULT, LEARNED, "λ = 0.5, learned")):
-        sizes, errors = few_errors(rows, weight)
+        sizes, errors = median_errors(rows, weight)
         axes.plot(sizes, errors, "o-", color=colour, label=label)
     axes.set(title="a good subspace, few samples", xscale="log", yscale="log", xlabel="samples", ylabel="test error")
-    marked(axes.xaxis, sizes)
-    marked(axes.yaxis, [0.02, 0.05, 0.1])
+    set_ticks(axes.xaxis, sizes)
+    set_ticks(axes.yaxis, [0.02, 0.05, 0.1])
     axes.legend(fontsize=8)
 
 
-def few_errors(rows: Records, weight: float) -> tuple[list[int], list[float]]:
-    """Numbers of samples, and the median test error of a λ for each."""
+def median_errors(rows: Records, weight: float) -> tuple[list[int], list[float]]:
+    """Return the numbers of samples, and the median test error at each for one λ."""
     sizes = sorted({row["n"] for row in rows})
-    return sizes, [float(np.median(column(chosen(rows, n=n), weight, "test_error"))) for n in sizes]
+    return sizes, [float(np.median(weight_values(select_rows(rows, n=n), weight, "test_error"))) for n in sizes]
 
 
-def column(rows: Records, weight: float, name: str) -> np.ndarray:
-    """The values of a λ, one a seed."""
-    return np.array([row[name] for row in chosen(rows, weight=weight)])
+def weight_values(rows: Records, weight: float, name: str) -> np.ndarray:
+    """Return a column's values for one λ, one per seed."""
+    return np.array([row[name] for row in select_rows(rows, weight=weight)])
 
 
-def fits(records: Records, weight: float, name: str) -> np.ndarray:
-    """The values of a λ over the problems in three dimensions."""
-    return column(chosen(records, kind="fit"), weight, name)
+def fit_values(records: Records, weight: float, name: str) -> np.ndarray:
+    """Return a column's values for one λ over the problems in three dimensions."""
+    return weight_values(select_rows(records, kind="fit"), weight, name)
 
 
-def subspaces(records: Records) -> Verdict:
-    """Angles: learned to target small, PCA to target large."""
-    learned, fixed = fits(records, DEFAULT, "from_target"), fits(records, 0.0, "from_target")
-    apart, seeds = int(np.sum(fits(records, DEFAULT, "from_start") > 3 * SAME)), len(learned)
+def check_subspace(records: Records) -> Verdict:
+    """Check that the learned plane is close to the target's and far from that of PCA."""
+    learned, fixed = fit_values(records, DEFAULT, "from_target"), fit_values(records, 0.0, "from_target")
+    apart, seeds = int(np.sum(fit_values(records, DEFAULT, "from_start") > 3 * SAME)), len(learned)
     measured = (
         f"learned plane to target: {np.median(learned):.1f}°, at most {learned.max():.1f}°; PCA plane to target: "
         f"{np.median(fixed):.0f}°; learned more than {3 * SAME:.0f}° from PCA for {apart} of {seeds} seeds"
@@ -228,9 +238,9 @@ def subspaces(records: Records) -> Verdict:
     return in_part(measured, "Normal samples make the plane of PCA a random one, which may come close by chance.")
 
 
-def joint_fits(records: Records) -> Verdict:
-    """Train errors, one over the other, seed by seed."""
-    fixed, learned = fits(records, 0.0, "train_error"), fits(records, DEFAULT, "train_error")
+def check_joint_fit(records: Records) -> Verdict:
+    """Compare the train errors of fixed and learned planes, seed by seed."""
+    fixed, learned = fit_values(records, 0.0, "train_error"), fit_values(records, DEFAULT, "train_error")
     ratio = fixed / learned
     measured = (
         f"train error (share of that of W = 0) {np.median(fixed):.2f} fixed, {np.median(learned):.3f} learned; "
@@ -242,42 +252,42 @@ def joint_fits(records: Records) -> Verdict:
     return in_part(measured, better) if np.median(ratio) >= 2 else fails(measured, better)
 
 
-def approximations(records: Records) -> Verdict:
-    """How far the learned W is from W*."""
-    distance = fits(records, DEFAULT, "from_truth")
+def check_rank_two(records: Records) -> Verdict:
+    """Check that the learned W is close to W*."""
+    distance = fit_values(records, DEFAULT, "from_truth")
     measured = f"‖W - W*‖/‖W*‖ median {np.median(distance):.3f}, at most {distance.max():.3f}"
     return holds(measured) if distance.max() < 0.1 else fails(measured, "A fit is more than a tenth off.")
 
 
-def heuristics(records: Records) -> Verdict:
-    """How far the W in the plane of PCA is from W*, which the learned W is close to."""
-    distance = fits(records, 0.0, "from_truth")
+def check_heuristics(records: Records) -> Verdict:
+    """Check that the W fitted in the plane of PCA can be far from W*."""
+    distance = fit_values(records, 0.0, "from_truth")
     measured = f"‖W - W*‖/‖W*‖ with the plane fixed: {distance.min():.2f} to {distance.max():.2f}"
     far = np.mean(distance > 0.1)
     return holds(measured, "May, says the paper.") if far > 0 else fails(measured, "None is more than a tenth off.")
 
 
-def extremes(records: Records) -> Verdict:
-    """What stands still at λ = 0 and at λ = 1."""
-    turned, bent = fits(records, 0.0, "from_start").max(), fits(records, 1.0, "stretched").max()
+def check_extremes(records: Records) -> Verdict:
+    """Check that λ = 0 keeps the subspace and λ = 1 keeps the eigenvalues."""
+    turned, bent = fit_values(records, 0.0, "from_start").max(), fit_values(records, 1.0, "stretched").max()
     measured = f"λ = 0 turns the subspace by {turned:.0e}°; λ = 1 changes eigenvalues of W by {bent:.0e}"
     return holds(measured) if max(turned, bent) < 1e-8 else fails(measured, "Something moves that should not.")
 
 
-def interpolations(records: Records) -> Verdict:
-    """Directions at the start, and errors at the end, by λ: holds where both are between those of λ = 0 and λ = 1."""
-    weights = sorted({row["weight"] for row in chosen(records, kind="fit")})
+def check_interpolation(records: Records) -> Verdict:
+    """Check that initial directions and final errors at λ lie between those of λ = 0 and λ = 1."""
+    weights = sorted({row["weight"] for row in select_rows(records, kind="fit")})
     off = max(
-        np.max(np.abs(fits(records, w, name) / fits(records, end, name) - share))
+        np.max(np.abs(fit_values(records, w, name) / fit_values(records, end, name) - share))
         for w in weights
         for name, end, share in (("frame_speed", 1.0, w), ("core_speed", 0.0, 1 - w))
     )
-    errors = {w: float(np.median(fits(records, w, "train_error"))) for w in weights}
+    errors = {w: float(np.median(fit_values(records, w, "train_error"))) for w in weights}
     listed = ", ".join(f"{error:.3f} at λ = {w:g}" for w, error in errors.items())
     measured = f"the direction's parts are λ and 1 - λ times those at the ends, to {off:.0e}; train error {listed}"
     if off > 1e-8:
         return fails(measured, "The parts are not in proportion.")
-    reached = np.array([fits(records, w, "train_error") for w in weights if 0 < w < 1])
+    reached = np.array([fit_values(records, w, "train_error") for w in weights if 0 < w < 1])
     apart = float(np.max(reached.max(axis=0) / reached.min(axis=0))) - 1
     if apart <= EVEN:
         why = f"Where it leads does not: train errors of all λ between 0 and 1 agree to {apart:.1%}, seed by seed."
@@ -288,11 +298,11 @@ def interpolations(records: Records) -> Verdict:
     return in_part(measured, "The direction does. Train errors change with λ, but not from one end to the other.")
 
 
-def few_samples(records: Records) -> Verdict:
-    """Whether the fixed subspace wins where samples are fewest, by a tenth or more, and the learned one where most."""
-    rows = chosen(records, kind="few")
-    sizes, fixed = few_errors(rows, 0.0)
-    _, learned = few_errors(rows, DEFAULT)
+def check_few_samples(records: Records) -> Verdict:
+    """Check that the fixed subspace is better with the fewest samples, and the learned one with the most."""
+    rows = select_rows(records, kind="few")
+    sizes, fixed = median_errors(rows, 0.0)
+    _, learned = median_errors(rows, DEFAULT)
     off = np.median([row["off"] for row in rows])
     parts = [f"n = {n}: {a:.3f} and {b:.3f}" for n, a, b in zip(sizes, fixed, learned, strict=True)]
     measured = f"subspace {off:.0f}° off; test error at λ = 0 and λ = {DEFAULT}, {'; '.join(parts)}"
@@ -312,45 +322,45 @@ CLAIMS = [
         "10.1.1",
         "The learned subspace identifies with the target subspace, and is very different from that of the top two "
         "principal components.",
-        subspaces,
+        check_subspace,
     ),
     Claim(
         "subspace-joint-fit",
         "10.1.1",
         "The fit is much better when subspace and distance are learned jointly; the difference is significant in terms "
         "of the train error.",
-        joint_fits,
+        check_joint_fit,
     ),
     Claim(
         "subspace-rank-two",
         "10.1.1",
         "W* is well approximated by a matrix of rank 2 that minimizes the train error.",
-        approximations,
+        check_rank_two,
     ),
     Claim(
         "subspace-heuristics",
         "10.1.1",
         "Methods that fix the range space may converge to a solution very different from a minimum of the cost.",
-        heuristics,
+        check_heuristics,
     ),
     Claim(
         "subspace-extremes",
         "7.1",
         "In the case λ = 1 the algorithm only learns the subspace; in the case λ = 0, a distance for a fixed range.",
-        extremes,
+        check_extremes,
     ),
     Claim(
         "subspace-interpolation",
         "7.1",
         "Intermediate values of λ continuously interpolate between subspace learning and distance learning at fixed "
         "range space.",
-        interpolations,
+        check_interpolation,
     ),
     Claim(
         "subspace-few-samples",
         "7.1",
         "A proper tuning of λ is of interest when a good estimate of the subspace is available, or too few "
         "observations to estimate subspace and distance jointly.",
-        few_samples,
+        check_few_samples,
     ),
 ]

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from experiments.errors import datasets_of, mean, spread, values
+from experiments.errors import dataset_names, error_spread, error_values, mean_error
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
-from experiments.neighbours import partition, tried
-from experiments.progress import Progress
+from experiments.neighbours import evaluate_learner, two_fold_splits
 from gramian import MetricLearner, datasets
 from gramian.baselines import ITML, LEGO, LMNN, POLA
 from gramian.solvers import GradientDescent
+from harness.progress import Progress
 
 CAVEATS = (
     "POLA has no step size, though the paper tunes one. At full rank polar has no subspace to weigh: λ is the paper's "
@@ -37,7 +37,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: data sets, partitions, and where algorithms are stopped."""
+    """Settings: data sets, partitions, the grid of tuned parameters, and iteration limits."""
 
     sets: tuple[str, ...] = ("iris", "wine", "balance_scale", "ionosphere", "soybean")
     partitions: int = 10
@@ -77,8 +77,8 @@ ADVANTAGES = {
 }
 
 
-def learners(config: Config, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
-    """By name: a learner, None for Euclid, and what is tuned of it."""
+def make_learners(config: Config, seed: int) -> dict[str, tuple[Any, dict[str, tuple[float, ...]] | None]]:
+    """Return, by name, each learner with the grid of its tuned parameter; no learner for Euclid."""
     paper = {"constraints": "pairs", "init": "identity", "regularisation": 0, "solver": GradientDescent()}
     stop = {"tol": config.tolerance, "max_iter": config.iterations, "random_state": seed}
     itml, lego = ITML(max_iter=config.cycles, random_state=seed), LEGO(random_state=seed)
@@ -98,36 +98,36 @@ def learners(config: Config, seed: int) -> dict[str, tuple[Any, dict[str, tuple[
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """One row for each partition, data set and method: the error over both folds."""
+    """Return a row per partition, data set and method: the mean error of both folds."""
     cases = product(range(config.partitions), config.sets)
-    return progress.rows(cases, lambda case: measure(config, *case))
+    return progress.rows(cases, lambda case: measure_partition(config, *case))
 
 
-def measure(config: Config, seed: int, name: str) -> Records:
-    """All methods on one partition of a data set."""
+def measure_partition(config: Config, seed: int, name: str) -> Records:
+    """Return the rows of all methods on one partition of a data set."""
     data = datasets.load(name)
-    splits = list(partition(data.X, data.y, seed))
+    splits = list(two_fold_splits(data.X, data.y, seed))
     rows = []
-    for method, (learner, grid) in learners(config, seed).items():
-        folds = [tried(learner, split, grid, seed) for split in splits]
+    for method, (learner, grid) in make_learners(config, seed).items():
+        folds = [evaluate_learner(learner, split, grid, seed) for split in splits]
         row = {"dataset": name, "seed": seed, "method": method, "error": np.mean([fold["error"] for fold in folds])}
         rows.append(row | {key: [fold[key] for fold in folds] for key in ("chosen", "seconds")})
     return rows
 
 
 def plot(records: Records) -> Any:
-    """Errors, a panel for each data set and a bar for each method."""
+    """Plot errors, a panel per data set and a bar per method."""
     from matplotlib.figure import Figure
 
-    sets = datasets_of(records)
+    sets = dataset_names(records)
     figure = Figure(figsize=(9.5, 3.1), layout="constrained")
     panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     groups = ((PROPOSED, OURS, "the paper's"), (COMPETITORS, RIVALS, "its competitors"), (OTHERS, BEYOND, "others"))
     methods = [method for group, *_ in groups for method in group]
     for axes, name in zip(panels, sets, strict=True):
         for group, colour, label in groups:
-            means = [mean(records, dataset=name, method=method) for method in group]
-            spreads = [spread(records, dataset=name, method=method) for method in group]
+            means = [mean_error(records, dataset=name, method=method) for method in group]
+            spreads = [error_spread(records, dataset=name, method=method) for method in group]
             heights = [methods.index(method) for method in group]
             axes.barh(heights, means, xerr=spreads, color=colour, label=label, error_kw={"lw": 1, "ecolor": "0.25"})
         axes.set_title(name.replace("_", " "), fontsize=10)
@@ -141,28 +141,28 @@ def plot(records: Records) -> Any:
     return figure
 
 
-def best(records: Records, name: str, methods: tuple[str, ...]) -> tuple[float, str]:
-    """The least mean error on a data set, and whose it is; the first of those that are equal."""
-    found = [(mean(records, dataset=name, method=method), method) for method in methods]
+def least_error(records: Records, name: str, methods: tuple[str, ...]) -> tuple[float, str]:
+    """Return the least mean error on a data set and its method, the first one in a tie."""
+    found = [(mean_error(records, dataset=name, method=method), method) for method in methods]
     return min(found, key=lambda pair: pair[0])
 
 
-def worse(records: Records, name: str, method: str, rival: str) -> bool:
-    """True if a mean error is above another by more than two standard errors, the two paired by partition."""
-    pairs = zip(*(values(records, dataset=name, method=m) for m in (method, rival)), strict=True)
+def is_worse(records: Records, name: str, method: str, rival: str) -> bool:
+    """Return whether a mean error exceeds another by more than two standard errors, paired by partition."""
+    pairs = zip(*(error_values(records, dataset=name, method=m) for m in (method, rival)), strict=True)
     differences = [a - b for a, b in pairs]
     error = np.std(differences, ddof=1) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
     return bool(np.mean(differences) > 2 * error)
 
 
-def competing(records: Records) -> Verdict:
-    """Flat and polar against the best competitor of each set: not worse by more than two standard errors."""
+def check_competes(records: Records) -> Verdict:
+    """Check that flat and polar are not worse than the best competitor by more than two standard errors."""
     behind, parts = [], []
-    for name in datasets_of(records):
-        least, rival = best(records, name, COMPETITORS)
-        ours = {method: mean(records, dataset=name, method=method) for method in PROPOSED}
+    for name in dataset_names(records):
+        least, rival = least_error(records, name, COMPETITORS)
+        ours = {method: mean_error(records, dataset=name, method=method) for method in PROPOSED}
         parts.append(f"{name} {' and '.join(f'{value:.1f}' for value in ours.values())} ({rival} {least:.1f})")
-        behind += [f"{method} on {name}" for method in PROPOSED if worse(records, name, method, rival)]
+        behind += [f"{method} on {name}" for method in PROPOSED if is_worse(records, name, method, rival)]
     measured = f"errors of flat and polar, in % (best competitor): {', '.join(parts)}"
     if not behind:
         return holds(measured, f"Never behind by more than {MARGIN}.")
@@ -170,12 +170,12 @@ def competing(records: Records) -> Verdict:
     return (in_part if len(behind) < len(PROPOSED) * len(parts) else fails)(measured, why)
 
 
-def minimal(records: Records) -> Verdict:
-    """On how many sets the least mean error is flat's or polar's: 4 for the claim to hold, most of them for a part."""
-    found = {name: best(records, name, PROPOSED + COMPETITORS) for name in datasets_of(records)}
+def check_minimal(records: Records) -> Verdict:
+    """Count the sets where flat or polar has the least mean error: 4 for the claim, most of them for a part."""
+    found = {name: least_error(records, name, PROPOSED + COMPETITORS) for name in dataset_names(records)}
     won = [name for name, (_, method) in found.items() if method in PROPOSED]
     winners = ", ".join(f"{name} {method} {value:.1f}" for name, (value, method) in found.items())
-    beyond = [n for n, (value, _) in found.items() if mean(records, dataset=n, method="triplets") < value]
+    beyond = [n for n, (value, _) in found.items() if mean_error(records, dataset=n, method="triplets") < value]
     measured = f"least on {len(won)} of {len(found)}: {winners} %; triplets are below on {len(beyond)}"
     if len(won) >= min(4, len(found)):
         return holds(measured)
@@ -184,22 +184,22 @@ def minimal(records: Records) -> Verdict:
     reasons = [words for rival, words in ADVANTAGES.items() if rival in {method for _, method in found.values()}]
     if reasons:
         why += f" Perhaps because flat and polar have few pairs and no regularisation, while {', '.join(reasons)}."
-    if competing(records).status == "holds":
+    if check_competes(records).status == "holds":
         why += f" Nowhere are they behind by more than {MARGIN}, so the order may be chance."
     return (in_part if most else fails)(measured, why)
 
 
-def as_expected(records: Records) -> Verdict:
-    """Fixed settings against the prototype's means: within two standard deviations over partitions."""
+def check_prototype(records: Records) -> Verdict:
+    """Check that errors with fixed settings are within two standard deviations of the prototype's."""
     off, furthest = [], 0.0
     order = Config().sets
-    for name, method in product(datasets_of(records), PROTOTYPE):
+    for name, method in product(dataset_names(records), PROTOTYPE):
         wanted = PROTOTYPE[method][order.index(name)]
-        found, sigma = (of(records, dataset=name, method=method) for of in (mean, spread))
+        found, sigma = (of(records, dataset=name, method=method) for of in (mean_error, error_spread))
         furthest = max(furthest, abs(found - wanted))
         if abs(found - wanted) > 2 * sigma:
             off.append(f"{name}, {method}: {found:.1f} against {wanted:.1f} ± {sigma:.1f}")
-    total = len(datasets_of(records)) * len(PROTOTYPE)
+    total = len(dataset_names(records)) * len(PROTOTYPE)
     measured = (
         f"{total - len(off)} of {total} within two standard deviations, none off by more than {furthest:.1f} points"
     )
@@ -213,18 +213,18 @@ CLAIMS = [
         "uci-competes",
         "10.3",
         "The batch algorithms compete with state-of-the-art full-rank Mahalanobis distance learning on UCI sets.",
-        competing,
+        check_competes,
     ),
     Claim(
         "uci-minimal",
         "10.3",
         "The two algorithms achieve the minimal average error for 4 of the 5 data sets.",
-        minimal,
+        check_minimal,
     ),
     Claim(
         "uci-prototype",
         "10.3",
         "Not the paper's: a prototype by other code, with fixed settings and otherwise alike, found the same errors.",
-        as_expected,
+        check_prototype,
     ),
 ]

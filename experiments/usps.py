@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from experiments.endings import converged
+from experiments.endings import check_convergence
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.kernel_learning import (
     ALIKE,
@@ -41,20 +41,19 @@ from experiments.kernel_learning import (
     STYLES,
     TRANSDUCTIVE,
     Task,
-    against_prototype,
-    curves,
-    generalised,
-    lead,
-    listed,
-    mean,
-    measured,
-    only,
-    split,
-    unsupervised,
-    values,
+    check_generalisation,
+    compare_with_prototype,
+    format_scores,
+    make_kernel_task,
+    mean_score,
+    plot_curves,
+    score_kernel_pca,
+    score_lead,
+    score_method,
 )
-from experiments.progress import Progress
 from gramian import datasets
+from harness.frames import select_rows, unique_values
+from harness.progress import Progress
 
 CAVEATS = (
     "The paper's protocol clusters the very points whose labels made the constraints: a score of 1 says that the "
@@ -68,7 +67,7 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Settings: how many samples, γ, α; numbers of pairs at one rank, other ranks at most pairs, the rank timed."""
+    """Settings: samples, γ, α; numbers of pairs at one rank; other ranks, at the most pairs; the timed rank; seeds."""
 
     samples: int = 2007
     gamma: float = 0.001
@@ -101,76 +100,78 @@ SECONDS = {KSR: 0.57, FLAT: 3.25, LOGDET: 46.78, BOTH: 47.30}
 
 
 def run(config: Config, progress: Progress) -> Records:
-    """Rows for each seed, protocol, setting and method; those of kernel PCA; and those of methods timed in turn."""
+    """Return rows per seed, protocol, setting and method; then those of kernel PCA, and of methods timed in turn."""
     most = max(config.pairs)
     settings = [(config.rank, m) for m in config.pairs] + [(rank, most) for rank in config.ranks]
     cases = [(*case, *setting) for case in product(range(config.seeds), PROTOCOLS) for setting in settings]
-    rows = progress.rows([(*case, method) for case in cases for method in METHODS], lambda case: learned(config, *case))
+    rows = progress.rows(
+        [(*case, method) for case in cases for method in METHODS], lambda case: measure_method(config, *case)
+    )
     plain = product(range(config.seeds), PROTOCOLS, sorted({config.rank, *config.ranks}))
-    rows += progress.rows(plain, lambda case: not_learned(config, *case))
+    rows += progress.rows(plain, lambda case: measure_kernel_pca(config, *case))
     # Times are without compilation, and one after another: a machine may be busier at some time than at another.
     for method in TIMED:
-        learned(replace(config, samples=100), 0, TRANSDUCTIVE, 2, 100, method)
+        measure_method(replace(config, samples=100), 0, TRANSDUCTIVE, 2, 100, method)
     timing = product(range(config.seeds), (TRANSDUCTIVE,), (config.timed_rank,), (most,), TIMED)
-    return rows + progress.rows(timing, lambda case: {**learned(config, *case), "protocol": IN_TURN})
+    return rows + progress.rows(timing, lambda case: {**measure_method(config, *case), "protocol": IN_TURN})
 
 
-def learned(config: Config, seed: int, protocol: str, rank: int, n_pairs: int, method: str) -> dict[str, Any]:
-    """The row of one method."""
-    row = measured(task(config, seed, protocol), method, rank, n_pairs, config.alpha, seed)
+def measure_method(config: Config, seed: int, protocol: str, rank: int, n_pairs: int, method: str) -> dict[str, Any]:
+    """Return the row of one method."""
+    row = score_method(make_task(config, seed, protocol), method, rank, n_pairs, config.alpha, seed)
     return {"protocol": protocol, **row}
 
 
-def not_learned(config: Config, seed: int, protocol: str, rank: int) -> dict[str, Any]:
-    """The row of kernel PCA."""
-    return {"protocol": protocol, **unsupervised(task(config, seed, protocol), rank, seed)}
+def measure_kernel_pca(config: Config, seed: int, protocol: str, rank: int) -> dict[str, Any]:
+    """Return the row of kernel PCA."""
+    return {"protocol": protocol, **score_kernel_pca(make_task(config, seed, protocol), rank, seed)}
 
 
-def task(config: Config, seed: int, protocol: str) -> Task:
-    """The digits, under a protocol; without held-out samples, they are the same for all seeds."""
-    return prepared(config, seed if protocol == HELD_OUT else 0, protocol)
+def make_task(config: Config, seed: int, protocol: str) -> Task:
+    """Return the task of a protocol; without held-out samples it is the same for all seeds."""
+    return prepare_task(config, seed if protocol == HELD_OUT else 0, protocol)
 
 
 @lru_cache(maxsize=3)
-def prepared(config: Config, seed: int, protocol: str) -> Task:
-    """The digits, in a random order and as many as asked for, under a protocol."""
+def prepare_task(config: Config, seed: int, protocol: str) -> Task:
+    """Return the task of a protocol with some digits of the test set, drawn at random."""
     digits = datasets.load("usps")
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(digits.test))[: config.samples]
-    return split(digits.X[chosen], digits.y[chosen], partial(rbf_kernel, gamma=config.gamma), protocol, seed)
+    return make_kernel_task(digits.X[chosen], digits.y[chosen], partial(rbf_kernel, gamma=config.gamma), protocol, seed)
 
 
-def setting(records: Records) -> tuple[int, int]:
-    """The rank at which the number of pairs varies, and the largest number of pairs."""
-    fewest = min(values(records, "pairs", method=FLAT))
-    return only(records, method=FLAT, pairs=fewest)[0]["rank"], max(values(records, "pairs"))
+def main_setting(records: Records) -> tuple[int, int]:
+    """Return the rank at which the number of pairs varies, and the largest number of pairs."""
+    fewest = min(unique_values(records, "pairs", method=FLAT))
+    return select_rows(records, method=FLAT, pairs=fewest)[0]["rank"], max(unique_values(records, "pairs"))
 
 
 def plot(records: Records) -> Any:
-    """Scores against pairs and against ranks, the paper's protocol above; seconds on the right."""
+    """Plot scores against pairs and ranks, the paper's protocol in the upper row; seconds on the right."""
     from matplotlib.figure import Figure
 
-    rank, most = setting(records)
+    rank, most = main_setting(records)
     figure = Figure(figsize=(12, 6), layout="constrained")
     panels = figure.subplot_mosaic([["pairs 0", "ranks 0", "seconds"], ["pairs 1", "ranks 1", "seconds"]])
     titles = ("clustered: samples learned from", "clustered: held-out samples")
     styles = {method: STYLES[method] for method in (*METHODS, PCA)}
     for number, (protocol, title) in enumerate(zip(PROTOCOLS, titles, strict=True)):
-        rows = [row for row in only(records, protocol=protocol) if row["method"] in styles]
+        rows = [row for row in select_rows(records, protocol=protocol) if row["method"] in styles]
         pairs, ranks = panels[f"pairs {number}"], panels[f"ranks {number}"]
-        curves(pairs, only(rows, rank=rank), styles)
-        curves(ranks, [row for row in rows if row["pairs"] in (0, most)], styles, x="rank")
+        plot_curves(pairs, select_rows(rows, rank=rank), styles)
+        plot_curves(ranks, [row for row in rows if row["pairs"] in (0, most)], styles, x="rank")
         pairs.set(title=title, xlabel=f"number of constraints, rank {rank}", ylabel="NMI", ylim=(0.2, 1.03))
-        at = values(rows, "rank")
+        at = unique_values(rows, "rank")
         ranks.set(title=title, xlabel=f"rank, {most:,} constraints", ylim=(0.2, 1.03), xticks=at, xticklabels=at)
         ranks.minorticks_off()
     figure.legend(*panels["pairs 0"].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
-    bars(panels["seconds"], records)
+    draw_seconds(panels["seconds"], records)
     return figure
 
 
-def bars(axes: Any, records: Records) -> None:
-    """Seconds of each method, with the paper's."""
-    words, took = timed(records)
+def draw_seconds(axes: Any, records: Records) -> None:
+    """Plot the seconds of each method, and those that the paper reports."""
+    words, took = seconds_by_method(records)
     names = sorted(took, key=lambda method: -took[method])
     colours = [STYLES.get(method, ("0.6",))[0] for method in names]
     axes.barh(range(len(names)), [took[name] for name in names], color=colours, height=0.6)
@@ -181,22 +182,22 @@ def bars(axes: Any, records: Records) -> None:
     axes.set_yticklabels([name.replace(" by ", "\nby ").replace(" (", "\n(") for name in names], fontsize=8)
 
 
-def timed(records: Records) -> tuple[str, dict[str, float]]:
-    """The setting in which methods are timed, in words, and the median seconds of each."""
-    rows = only(records, protocol=IN_TURN)
-    took = {method: float(np.median([row["seconds"] for row in only(rows, method=method)])) for method in TIMED}
+def seconds_by_method(records: Records) -> tuple[str, dict[str, float]]:
+    """Return the timed setting as text, and the median seconds by method."""
+    rows = select_rows(records, protocol=IN_TURN)
+    took = {method: float(np.median([row["seconds"] for row in select_rows(rows, method=method)])) for method in TIMED}
     return f"rank {rows[0]['rank']}, {rows[0]['pairs']:,} constraints", took
 
 
-def compared(records: Records, others: tuple[str, ...], margin: float) -> Verdict:
-    """Whether flat and λ = 0.5 lead others by more than a margin: at most pairs, for all ranks."""
-    _, most = setting(records)
-    seen, unseen = (only(records, protocol=protocol) for protocol in PROTOCOLS)
-    ranks = values(seen, "rank", method=FLAT)
-    leads = {r: lead(seen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
-    leads_unseen = {r: lead(unseen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
-    told = [f"rank {r}: {listed(seen, (FLAT, BOTH, *others), pairs=most, rank=r)}" for r in ranks]
-    text = f"NMI at {most:,} pairs, " + "; ".join(told)
+def compare_scores(records: Records, others: tuple[str, ...], margin: float) -> Verdict:
+    """Check that flat and λ = 0.5 lead other methods by more than a margin, at the most pairs and every rank."""
+    _, most = main_setting(records)
+    seen, unseen = (select_rows(records, protocol=protocol) for protocol in PROTOCOLS)
+    ranks = unique_values(seen, "rank", method=FLAT)
+    leads = {r: score_lead(seen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
+    leads_unseen = {r: score_lead(unseen, (FLAT, BOTH), others, pairs=most, rank=r) for r in ranks}
+    parts = [f"rank {r}: {format_scores(seen, (FLAT, BOTH, *others), pairs=most, rank=r)}" for r in ranks]
+    text = f"NMI at {most:,} pairs, " + "; ".join(parts)
     why = "On held-out samples the worse of the two is "
     why += ", ".join(f"{ahead:+.2f} (rank {r})" for r, ahead in leads_unseen.items()) + " from them."
     short = [r for r in ranks if leads[r] <= margin]
@@ -206,32 +207,32 @@ def compared(records: Records, others: tuple[str, ...], margin: float) -> Verdic
     return in_part(text, why) if len(short) < len(ranks) else fails(text, why)
 
 
-def as_good_as_ksr(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against KSR."""
-    return compared(records, (KSR,), -ALIKE)
+def check_ksr(records: Records) -> Verdict:
+    """Check that flat and λ = 0.5 are as good as KSR."""
+    return compare_scores(records, (KSR,), -ALIKE)
 
 
-def better_than_logdet(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against LogDet-KL."""
-    return compared(records, (LOGDET,), BETTER)
+def check_logdet(records: Records) -> Verdict:
+    """Check that flat and λ = 0.5 are better than LogDet-KL."""
+    return compare_scores(records, (LOGDET,), BETTER)
 
 
-def better_than_baselines(records: Records) -> Verdict:
-    """Flat and λ = 0.5 against kernel PCA, one of the paper's two baselines."""
-    return without_mvu(compared(records, (PCA,), BETTER))
+def check_baselines(records: Records) -> Verdict:
+    """Check that flat and λ = 0.5 are better than kernel PCA, one of the paper's two baselines."""
+    return limit_verdict(compare_scores(records, (PCA,), BETTER))
 
 
-def without_mvu(verdict: Verdict) -> Verdict:
-    """A verdict on part of what a claim compares: it holds in part at most."""
+def limit_verdict(verdict: Verdict) -> Verdict:
+    """Return a verdict that holds in part at most, as MVU was not run."""
     status = "holds in part" if verdict.status == "holds" else verdict.status
     return Verdict(status, verdict.measured, f"{verdict.why} MVU not run.".strip())
 
 
-def enough(records: Records) -> Verdict:
-    """From how many pairs on flat and λ = 0.5 are as good as KSR."""
-    rank, _ = setting(records)
-    rows = only(records, protocol=TRANSDUCTIVE, rank=rank)
-    leads = {m: lead(rows, (FLAT, BOTH), (KSR,), pairs=m) for m in values(rows, "pairs", method=FLAT)}
+def check_enough(records: Records) -> Verdict:
+    """Find the number of pairs from which flat and λ = 0.5 are as good as KSR."""
+    rank, _ = main_setting(records)
+    rows = select_rows(records, protocol=TRANSDUCTIVE, rank=rank)
+    leads = {m: score_lead(rows, (FLAT, BOTH), (KSR,), pairs=m) for m in unique_values(rows, "pairs", method=FLAT)}
     text = "the worse of flat and polar is "
     text += ", ".join(f"{ahead:+.2f} at {m:,}" for m, ahead in leads.items()) + f" pairs from KSR, at rank {rank}"
     many = [m for m in leads if all(leads[k] >= -ALIKE for k in leads if k >= m)]
@@ -240,18 +241,16 @@ def enough(records: Records) -> Verdict:
     return holds(text, f"From {min(many):,} pairs on.")
 
 
-def joint(records: Records) -> Verdict:
-    """Methods that move the subspace against those that keep it, on samples seen and not seen."""
-    rank, most = setting(records)
-    seen, unseen = (only(records, protocol=protocol, rank=rank) for protocol in PROTOCOLS)
-    few = min(values(seen, "pairs", method=FLAT))
+def check_joint(records: Records) -> Verdict:
+    """Compare methods that learn the subspace with methods that fix it, on training and held-out samples."""
+    rank, most = main_setting(records)
+    seen, unseen = (select_rows(records, protocol=protocol, rank=rank) for protocol in PROTOCOLS)
+    few = min(unique_values(seen, "pairs", method=FLAT))
     moving, fixed = (FLAT, BOTH), (FIXED, LOGDET)
-    text = (
-        f"NMI of held-out samples at rank {rank}: {listed(unseen, (*moving, *fixed), pairs=most)} from {most:,} pairs; "
-    )
-    text += f"{listed(unseen, (*moving, *fixed), pairs=few)} from {few:,}"
-    ahead = lead(seen, moving, fixed, pairs=most)
-    ahead_unseen, ahead_few = (lead(unseen, moving, fixed, pairs=m) for m in (most, few))
+    scores = {m: format_scores(unseen, (*moving, *fixed), pairs=m) for m in (most, few)}
+    text = f"NMI of held-out samples at rank {rank}: {scores[most]} from {most:,} pairs; {scores[few]} from {few:,}"
+    ahead = score_lead(seen, moving, fixed, pairs=most)
+    ahead_unseen, ahead_few = (score_lead(unseen, moving, fixed, pairs=m) for m in (most, few))
     why = (
         f"From {most:,} pairs the worse of the two that move it is {ahead:+.2f} from the better of those that do not, "
     )
@@ -261,9 +260,9 @@ def joint(records: Records) -> Verdict:
     return holds(text, why) if min(ahead, ahead_unseen, ahead_few) > BETTER else in_part(text, why)
 
 
-def seconds(records: Records) -> Verdict:
-    """The order of seconds, MVU's left out."""
-    words, took = timed(records)
+def check_seconds(records: Records) -> Verdict:
+    """Check the order of the methods' seconds, without MVU."""
+    words, took = seconds_by_method(records)
     text = f"{words}: " + ", ".join(f"{method} {s:.2f} s" for method, s in took.items())
     parts = {
         "KSR is the fastest of the four": took[KSR] == min(took[method] for method in SECONDS),
@@ -271,29 +270,29 @@ def seconds(records: Records) -> Verdict:
         "polar takes as long as LogDet-KL, within a factor of 2": 0.5 <= took[BOTH] / took[LOGDET] <= 2,
     }
     wrong = [part for part, true in parts.items() if not true]
-    rows = only(records, protocol=IN_TURN)
-    sweeps, published = (mean(rows, method, "iterations") for method in (LOGDET, PUBLISHED))
+    rows = select_rows(records, protocol=IN_TURN)
+    sweeps, published = (mean_score(rows, method, "iterations") for method in (LOGDET, PUBLISHED))
     short, slow = (
-        "converges in" if mean(rows, method, "converged") == 1 else "does not always converge in"
+        "converges in" if mean_score(rows, method, "converged") == 1 else "does not always converge in"
         for method in (LOGDET, PUBLISHED)
     )
     why = f"LogDet-KL is compiled, and {short} {sweeps:.0f} sweeps of random orders; in one order, as published, it "
     why += f"{slow} {published:.0f}. KSR decomposes its graph as a dense matrix."
     if not wrong:
-        return without_mvu(holds(text, why))
+        return limit_verdict(holds(text, why))
     why = f"Not so: {'; '.join(wrong)}. {why}"
-    return without_mvu(in_part(text, why) if len(wrong) < len(parts) else fails(text, why))
+    return limit_verdict(in_part(text, why) if len(wrong) < len(parts) else fails(text, why))
 
 
-def new_samples(records: Records) -> Verdict:
-    """Held-out scores of learned kernels against kernel PCA."""
-    rank, most = setting(records)
-    return generalised(only(records, protocol=HELD_OUT, rank=rank), pairs=most)
+def check_new_samples(records: Records) -> Verdict:
+    """Compare the held-out scores of learned kernels with those of kernel PCA."""
+    rank, most = main_setting(records)
+    return check_generalisation(select_rows(records, protocol=HELD_OUT, rank=rank), pairs=most)
 
 
-def prototype(records: Records) -> Verdict:
-    """Scores against those of a prototype."""
-    return against_prototype(only(records, protocol=TRANSDUCTIVE, rank=setting(records)[0]), PROTOTYPE)
+def check_prototype(records: Records) -> Verdict:
+    """Compare the scores with those of a prototype."""
+    return compare_with_prototype(select_rows(records, protocol=TRANSDUCTIVE, rank=main_setting(records)[0]), PROTOTYPE)
 
 
 CLAIMS = [
@@ -301,29 +300,29 @@ CLAIMS = [
         "usps-ksr",
         "10.2",
         "With enough constraints the proposed algorithms (flat, polar) perform as good as KSR, for all ranks.",
-        as_good_as_ksr,
+        check_ksr,
     ),
-    Claim("usps-enough", "10.2", "They do so when the number of constraints is large enough.", enough),
+    Claim("usps-enough", "10.2", "They do so when the number of constraints is large enough.", check_enough),
     Claim(
         "usps-logdet",
         "10.2",
         "They outperform LogDet-KL, which learns a kernel of fixed range space.",
-        better_than_logdet,
+        check_logdet,
     ),
-    Claim("usps-baselines", "10.2", "They outperform the unsupervised baselines.", better_than_baselines),
+    Claim("usps-baselines", "10.2", "They outperform the unsupervised baselines.", check_baselines),
     Claim(
         "usps-seconds",
         "10.2",
         "For rank 6 from 100,000 constraints: KSR 0.57 s, flat 3.25 s, LogDet-KL 46.78 s, polar 47.30 s, MVU 676.60 s.",
-        seconds,
+        check_seconds,
     ),
     Claim(
         "usps-joint",
         "10",
         "Joint estimation of a subspace and a distance in it is a major advantage over a subspace fixed beforehand.",
-        joint,
+        check_joint,
     ),
-    Claim("usps-new", "10.2", "The learned kernel does not generalise to new samples.", new_samples),
-    Claim("usps-converged", "10.2", "Not the paper's: all fits converge.", converged),
-    Claim("usps-prototype", "10.2", "Not the paper's: a prototype's scores under this protocol.", prototype),
+    Claim("usps-new", "10.2", "The learned kernel does not generalise to new samples.", check_new_samples),
+    Claim("usps-converged", "10.2", "Not the paper's: all fits converge.", check_convergence),
+    Claim("usps-prototype", "10.2", "Not the paper's: a prototype's scores under this protocol.", check_prototype),
 ]

@@ -22,14 +22,11 @@ from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
 from gramian.solvers.online import Memory, Schedule
-from gramian.starts import Situation, fit_scale, resolve_start
+from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
 
-# The starts that `init` may name: matrices (n, d, d) have no principal directions.
-MATRIX_STARTS = ("spectral", "random", "identity")
-STARTS_FROM_SAMPLES = (*MATRIX_STARTS, "pca")
 # A fit is as good as perfect at this share of tol: little noise should not be taken for none.
 PERFECT = 0.01
 
@@ -300,11 +297,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rank = checked_rank(self.rank, problem.n_features, geometry)
         if not isinstance(self.init, str):
             return coordinates.to_solver(checked_factor(self.init, problem.n_features, rank, problem.dtype))
-        features = coordinates.features
-        situation = Situation(features, problem.execution, coordinates.units.data, problem)
-        choices = MATRIX_STARTS if isinstance(features, Identity) else STARTS_FROM_SAMPLES
-        auto = "identity" if rank == problem.n_features else "spectral"
-        return fit_scale(problem, resolve_start(self.init, situation, rank, rng, choices=choices, auto=auto))
+        return initial_factor(self.init, problem, rank, rng, coordinates.units.data)
 
     def _growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
         """Return how subsets lead to a start; None where they are not asked for, or the solver is online."""

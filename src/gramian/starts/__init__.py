@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from gramian.checks import checked_factor
+from gramian.features import Identity
+from gramian.objective import Problem
 from gramian.starts.classical_scaling import classical_start
 from gramian.starts.discriminant import discriminants, lda_start
 from gramian.starts.kernel_pca import kernel_start
@@ -22,7 +24,16 @@ from gramian.starts.situation import Situation
 from gramian.starts.spectral import spectral_start
 from gramian.types import Matrix
 
-__all__ = ["STARTS", "Situation", "Start", "discriminants", "fit_scale", "principal_directions", "resolve_start"]
+__all__ = [
+    "STARTS",
+    "Situation",
+    "Start",
+    "discriminants",
+    "fit_scale",
+    "initial_factor",
+    "principal_directions",
+    "resolve_start",
+]
 
 Start = Callable[[Situation, int, np.random.Generator], Matrix]
 
@@ -36,6 +47,44 @@ STARTS: dict[str, Start] = {
     "kernel": kernel_start,
     "classical": classical_start,
 }
+
+
+#: Starts of a regression: matrices (n, d, d) have no principal directions.
+STARTS_OF_MATRICES = ("spectral", "random", "identity")
+STARTS_OF_SAMPLES = (*STARTS_OF_MATRICES, "pca")
+
+
+def initial_factor(init: Any, problem: Problem, rank: int, rng: np.random.Generator, unit: float = 1.0) -> Matrix:
+    """Return a factor (d, r) for a problem of one term; a named one is scaled so that its predictions fit the targets.
+
+    Parameters
+    ----------
+    init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
+        "auto" is "spectral", and "identity" where the rank is full.
+    problem : Problem
+    rank : int
+    rng : numpy.random.Generator
+    unit : float
+        The user's features were multiplied by this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term
+    >>> from gramian.features import Array
+    >>> from gramian.measurements import Each
+    >>> from gramian.starts import initial_factor
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> problem = Problem([Block(Array(X), [Term(Each(500), X[:, 0] ** 2)])])
+    >>> np.abs(initial_factor("spectral", problem, 1, np.random.default_rng(0))).round(0).ravel()
+    array([1., 0., 0.])
+    """
+    features = problem.blocks[0].features
+    situation = Situation(features, problem.execution, unit, problem)
+    choices = STARTS_OF_MATRICES if isinstance(features, Identity) else STARTS_OF_SAMPLES
+    auto = "identity" if rank == problem.n_features else "spectral"
+    G = resolve_start(init, situation, rank, rng, choices=choices, auto=auto)
+    return fit_scale(problem, G) if isinstance(init, str) else G
 
 
 def resolve_start(

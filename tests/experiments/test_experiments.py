@@ -1,4 +1,4 @@
-"""The harness of the experiments: what runs again and what does not, and a page that says what the records say."""
+"""Experiments run again where their source or settings changed, and the page agrees with the records."""
 
 import io
 import json
@@ -6,14 +6,15 @@ import re
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+
 from experiments import __main__ as command
 from experiments import invariances
-from experiments.experiment import Claim, Experiment, Verdict, discovered, holds
-from experiments.page import judged, page, publish, verdict
-from experiments.progress import Progress, plain
-from experiments.runner import Place, current, finish, key_of
+from experiments.experiment import Claim, Experiment, Verdict, find_experiments, holds
+from experiments.page import format_page, judge_claim, judge_claims, write_page
+from experiments.runner import ResultsFolder, load_result, result_key, run_experiments
+from harness.progress import Progress
+from harness.store import to_plain
 
 TOY = '''"""A toy | of sorts.
 
@@ -32,9 +33,9 @@ QUICK, PAPER = Config(2), Config(4)
 CAVEATS = ("Not real.",)
 
 def run(config, progress):
-    return progress.rows(range(config.n), lambda case: measured(case, config))
+    return progress.rows(range(config.n), lambda case: measure(case, config))
 
-def measured(case, config):
+def measure(case, config):
     if (Path(config.log) / "stop").exists() and case == 2:
         raise RuntimeError("stopped")
     with (Path(config.log) / "calls").open("a") as file:
@@ -63,19 +64,19 @@ class Toys:
         self.folder = folder / "experiments"
         self.folder.mkdir()
         self.log = folder
-        self.place = Place(folder / "page", quick=False, partial=folder / "partial")
+        self.results = ResultsFolder(folder / "page", quick=False, checkpoints=folder / "partial")
 
     def write(self, name="toy", text=TOY, helper=""):
         path = self.folder / f"{name}.py"
         path.write_text(text.replace("LOG", repr(str(self.log))).replace("HELPER", helper))
         return path
 
-    def finish(self, **settings):
-        return finish(self.all, self.place, **settings)
+    def run(self, **settings):
+        return run_experiments(self.all, self.results, **settings)
 
     @property
     def all(self):
-        return discovered(self.folder)
+        return find_experiments(self.folder)
 
     @property
     def calls(self):
@@ -94,25 +95,25 @@ def toys(tmp_path, monkeypatch):
 
 def test_what_is_finished_is_not_run_again(toys, capsys):
     toys.write()
-    assert toys.finish() == ([], [])
+    assert toys.run() == ([], [])
     assert toys.calls == "0123"
-    assert toys.finish() == ([], [])
+    assert toys.run() == ([], [])
     assert toys.calls == ""
     assert "toy: finished before" in capsys.readouterr().out
-    assert toys.finish(force=True) == ([], [])
+    assert toys.run(force=True) == ([], [])
     assert toys.calls == "0123"
 
 
 def test_records_are_stored_with_what_they_belong_to(toys):
     toys.write()
-    toys.finish()
-    stored = json.loads((toys.place.folder / "records" / "toy.json").read_text())
+    toys.run()
+    stored = json.loads((toys.results.folder / "records" / "toy.json").read_text())
     assert stored["records"] == [{"case": k, "square": k**2} for k in range(4)]
     assert stored["config"] == {"n": 4, "log": str(toys.log)}
-    assert "commit" in stored["gramian"]
-    result = current(toys.all[0], toys.place)
-    assert result.key == stored["key"] == key_of(toys.all[0], toys.all[0].paper)
-    assert not list(toys.place.partial.iterdir())
+    assert {"commit", "machine", "versions"} <= set(stored["provenance"])
+    result = load_result(toys.all[0], toys.results)
+    assert result.key == stored["key"] == result_key(toys.all[0], toys.all[0].paper)
+    assert not list(toys.results.checkpoints.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -131,11 +132,11 @@ def test_records_are_stored_with_what_they_belong_to(toys):
 )
 def test_a_change_runs_again_what_depends_on_it(old, new, again, toys):
     toys.write()
-    toys.finish()
+    toys.run()
     assert toys.calls == "0123"
     assert old in TOY
     toys.write(text=TOY.replace(old, new))
-    toys.finish()
+    toys.run()
     assert toys.calls == again
 
 
@@ -153,11 +154,11 @@ def other(x):
 def test_helpers_count_where_run_uses_them(toys):
     # Only read, never imported: the package of that name is the real one.
     helper = "power = abs\nif False:\n    from experiments.helping import power"
-    experiment = Experiment.of(toys.write(text=TOY.replace("case**2", "power(case)"), helper=helper))
+    experiment = Experiment.load(toys.write(text=TOY.replace("case**2", "power(case)"), helper=helper))
 
     def key(text):
         (toys.folder / "helping.py").write_text(text)
-        return key_of(experiment, experiment.paper)
+        return result_key(experiment, experiment.paper)
 
     assert key(HELPING) != key(HELPING.replace("return base(x)", "return base(x) + 0"))
     assert key(HELPING) != key(HELPING.replace("return x", "return x + 0"))
@@ -167,49 +168,41 @@ def test_helpers_count_where_run_uses_them(toys):
 def test_an_interrupted_run_goes_on(toys, capsys):
     toys.write()
     (toys.log / "stop").touch()
-    assert toys.finish() == (["toy"], [])
+    assert toys.run() == (["toy"], [])
     assert toys.calls == "01"
     assert "RuntimeError: stopped" in capsys.readouterr().out
-    kept = next(toys.place.partial.iterdir())
-    kept.write_text(kept.read_text() + '["[1, 2]", [{"ca')
+    checkpoint = next(toys.results.checkpoints.iterdir())
+    checkpoint.write_text(checkpoint.read_text() + '["[1, 2]", [{"ca')
     (toys.log / "stop").unlink()
-    assert toys.finish() == ([], [])
+    assert toys.run() == ([], [])
     assert toys.calls == "23"
-    assert [row["case"] for row in current(toys.all[0], toys.place).records] == [0, 1, 2, 3]
-    assert not kept.exists()
+    assert [row["case"] for row in load_result(toys.all[0], toys.results).records] == [0, 1, 2, 3]
+    assert not checkpoint.exists()
 
 
 def test_force_begins_anew_and_seconds_add_up(toys):
     toys.write()
     (toys.log / "stop").touch()
-    toys.finish()
+    toys.run()
     (toys.log / "stop").unlink()
-    kept = next(toys.place.partial.iterdir())
-    lines = [json.loads(line) for line in kept.read_text().split("\n") if line]
-    kept.write_text("\n".join(json.dumps([name, rows, 1000.0]) for name, rows, _ in lines))
-    before = kept.read_text()
-    assert toys.finish() == ([], [])
-    assert current(toys.all[0], toys.place).seconds >= 2000
-    kept.write_text(before)
+    checkpoint = next(toys.results.checkpoints.iterdir())
+    lines = [json.loads(line) for line in checkpoint.read_text().split("\n") if line]
+    checkpoint.write_text("\n".join(json.dumps([name, rows, 1000.0]) for name, rows, _ in lines))
+    before = checkpoint.read_text()
+    assert toys.run() == ([], [])
+    assert load_result(toys.all[0], toys.results).seconds >= 2000
+    checkpoint.write_text(before)
     assert toys.calls == "0123"
-    assert toys.finish(force=True) == ([], [])
+    assert toys.run(force=True) == ([], [])
     assert toys.calls == "0123"
 
 
 def test_a_claim_that_cannot_be_judged_is_shown(toys):
     toys.write()
-    toys.finish()
+    toys.run()
     claim = Claim("a", "1", "Words.", lambda records: records[99])
-    row = verdict(claim, current(toys.all[0], toys.place))
+    row = judge_claim(claim, load_result(toys.all[0], toys.results))
     assert row == {"status": "could not be judged", "measured": "", "why": "IndexError: list index out of range"}
-
-
-def test_calls_of_rows_are_kept_apart(tmp_path):
-    for _ in range(2):
-        progress = Progress("x", tmp_path / "kept", io.StringIO())
-        first = progress.rows([1, 2], lambda case: {"value": case})
-        second = progress.rows([1, 2], lambda case: [{"value": -case}, {"value": None}])
-        assert [row["value"] for row in first + second] == [1, 2, -1, None, -2, None]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -226,11 +219,11 @@ def test_one_that_fails_does_not_stop_the_others(raised, failed, said, jobs, toy
     lacking = f"raise {raised}"
     toys.write("a", text.replace("{0}", "a").replace("if (Path(config.log)", f"{lacking}\n    if (Path(config.log)"))
     toys.write("b", text.replace("{0}", "b"))
-    assert toys.finish(jobs=jobs) == failed
+    assert toys.run(jobs=jobs) == failed
     assert toys.calls == "0123"
     assert said in capfd.readouterr().out
-    publish(toys.all, toys.place)
-    rows = json.loads((toys.place.folder / "claims.json").read_text())
+    write_page(toys.all, toys.results)
+    rows = json.loads((toys.results.folder / "claims.json").read_text())
     assert {row["id"]: row["status"] for row in rows} == {
         "a-small": "not run",
         "a-any": "not run",
@@ -241,15 +234,15 @@ def test_one_that_fails_does_not_stop_the_others(raised, failed, said, jobs, toy
 
 def test_the_page_has_a_row_for_each_claim(toys):
     toys.write()
-    toys.finish()
-    publish(toys.all, toys.place)
-    text = (toys.place.folder / "README.md").read_text()
+    toys.run()
+    write_page(toys.all, toys.results)
+    text = (toys.results.folder / "README.md").read_text()
     rows = re.findall(r"^\| 10\.\d \|.*$", text, re.M)
     assert rows[0] == r"| 10.1 | Squares \| are small. | at most 9 | **[holds](#toy)** |  |"
     assert len(rows) == 2
     assert "2 claims. Holds: 2, holds in part: 0, does not hold: 0." in text
     assert "![A toy | of sorts](toy.png)" in text
-    assert (toys.place.folder / "toy.png").read_text() == "drawn"
+    assert (toys.results.folder / "toy.png").read_text() == "drawn"
     assert "*Not real.*" in text
     assert "[toy.py](../experiments/toy.py) with n=4" in text
     assert "## What the labels mean" in text
@@ -258,10 +251,10 @@ def test_the_page_has_a_row_for_each_claim(toys):
 
 def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):
     toys.write()
-    toys.finish()
+    toys.run()
     toys.write(text=TOY.replace("most < 10", "most < 9"))
-    publish(toys.all, toys.place)
-    claims = json.loads((toys.place.folder / "claims.json").read_text())
+    write_page(toys.all, toys.results)
+    claims = json.loads((toys.results.folder / "claims.json").read_text())
     assert claims[0] == {
         "id": "small",
         "section": "10.1",
@@ -272,8 +265,8 @@ def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):
         "why": "too many",
     }
     toys.write(text=TOY.replace("case**2", "case**3"))
-    publish(toys.all, toys.place)
-    text = (toys.place.folder / "README.md").read_text()
+    write_page(toys.all, toys.results)
+    text = (toys.results.folder / "README.md").read_text()
     assert "not run; there is no result for it as it is now" in text
     assert "at most" not in text
     assert "not run: 2." in text
@@ -281,20 +274,20 @@ def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):
 
 def test_quick_runs_have_their_own_settings_and_say_so(toys):
     toys.write()
-    quick = Place(toys.log / "quick", quick=True, partial=toys.log / "partial")
-    finish(toys.all, quick)
+    quick = ResultsFolder(toys.log / "quick", quick=True, checkpoints=toys.log / "partial")
+    run_experiments(toys.all, quick)
     assert toys.calls == "01"
-    publish(toys.all, quick)
+    write_page(toys.all, quick)
     assert "**Quick settings**" in (quick.folder / "README.md").read_text()
-    assert current(toys.all[0], toys.place) is None
+    assert load_result(toys.all[0], toys.results) is None
 
 
 def test_spoilt_records_are_named(toys):
     toys.write()
-    toys.finish()
-    toys.place.file(toys.all[0]).write_text('{"key": ')
+    toys.run()
+    toys.results.records_file(toys.all[0]).write_text('{"key": ')
     with pytest.raises(ValueError, match=r"toy\.json cannot be read: .*\. Delete it and run again\."):
-        toys.finish()
+        toys.run()
 
 
 def test_what_an_experiment_lacks_is_said(toys):
@@ -303,7 +296,7 @@ def test_what_an_experiment_lacks_is_said(toys):
         _ = toys.all
     toys.write(text=TOY)
     toys.write("twin", TOY)
-    with pytest.raises(ValueError, match="ids of their own; used twice: any, small"):
+    with pytest.raises(ValueError, match="must be unique; used twice: any, small"):
         _ = toys.all
 
 
@@ -320,43 +313,22 @@ def test_experiments_come_in_the_order_of_the_paper(toys):
     assert [experiment.name for experiment in toys.all] == ["b", "d", "c", "e", "a"]
 
 
-def test_rows_become_plain():
-    rows = [{"a": np.float32(0.5), "b": np.arange(2), "c": (np.nan, np.inf, True, None), 4: np.bool_(False)}]
-    assert plain(rows) == [{"a": 0.5, "b": [0, 1], "c": [None, None, True, None], "4": False}]
-    with pytest.raises(TypeError, match=r"\{1\} is a set\. Rows and cases are numbers"):
-        plain([{"a": {1}}])
-
-
-def test_progress_is_written():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    lines, terminal = io.StringIO(), Terminal()
-    for file in (lines, terminal):
-        Progress("work", file=file).rows([("a", k) for k in range(20)], lambda case: {"k": case[1]})
-    assert len(lines.getvalue().splitlines()) == 10
-    assert "work  [########################] 20/20  0 s left  a, 19" in lines.getvalue()
-    assert terminal.getvalue().count("\r") == 20
-    assert terminal.getvalue().endswith("\n")
-
-
 def test_the_command_runs_what_is_named(toys, monkeypatch, capsys):
     toys.write()
-    monkeypatch.setattr(command, "discovered", lambda: toys.all)
-    monkeypatch.setattr(Place, "usual", lambda quick: toys.place)
+    monkeypatch.setattr(command, "find_experiments", lambda: toys.all)
+    monkeypatch.setattr(ResultsFolder, "default", lambda quick: toys.results)
     assert command.main(["--page"]) == 0
     assert toys.calls == ""
     assert command.main(["toy"]) == 0
     assert toys.calls == "0123"
-    assert str(toys.place.folder) in capsys.readouterr().out
+    assert str(toys.results.folder) in capsys.readouterr().out
     with pytest.raises(SystemExit):
         command.main(["tyo"])
     assert "tyo: unknown. There are toy." in capsys.readouterr().err
 
 
 def test_invariances_are_judged_by_their_records(tmp_path):
-    records = plain(invariances.run(invariances.QUICK, Progress("invariances", file=io.StringIO())))
+    records = to_plain(invariances.run(invariances.QUICK, Progress("invariances", file=io.StringIO())))
     assert len(records) == len(invariances.ALGORITHMS) * len(invariances.CHANGES)
     statuses = [claim.check(records).status for claim in invariances.CLAIMS]
     assert statuses == ["holds", "holds in part", "holds", "holds"]
@@ -381,7 +353,7 @@ def test_invariances_are_drawn(tmp_path):
     figure.savefig(tmp_path / "figure.png")
 
 
-@pytest.fixture(scope="module", params=discovered(), ids=lambda experiment: experiment.name)
+@pytest.fixture(scope="module", params=find_experiments(), ids=lambda experiment: experiment.name)
 def quick(request):
     """An experiment and its rows with quick settings, as they are stored and read."""
     experiment = request.param
@@ -389,7 +361,7 @@ def quick(request):
         records = experiment.run(experiment.quick, Progress(experiment.name, file=io.StringIO()))
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    return experiment, json.loads(json.dumps(plain(records)))
+    return experiment, json.loads(json.dumps(to_plain(records)))
 
 
 def test_quick_runs_have_rows_and_every_claim_a_verdict(quick):
@@ -413,18 +385,18 @@ def test_quick_runs_are_drawn(quick, tmp_path):
 
 
 def test_the_page_of_the_paper_is_what_its_records_say():
-    place, experiments = Place.usual(quick=False), discovered()
-    results = {experiment.name: current(experiment, place) for experiment in experiments}
+    folder, experiments = ResultsFolder.default(quick=False), find_experiments()
+    results = {experiment.name: load_result(experiment, folder) for experiment in experiments}
     advice = "python -m experiments --page"
-    text = (place.folder / "README.md").read_text()
-    assert text == page(experiments, results, place), advice
-    assert json.loads((place.folder / "claims.json").read_text()) == judged(experiments, results), advice
+    text = (folder.folder / "README.md").read_text()
+    assert text == format_page(experiments, results, folder), advice
+    assert json.loads((folder.folder / "claims.json").read_text()) == judge_claims(experiments, results), advice
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert (place.folder / target).exists(), target
+        assert (folder.folder / target).exists(), target
 
 
 def test_claims_of_the_paper_have_ids_sections_and_words():
-    for experiment in discovered():
+    for experiment in find_experiments():
         assert Path(experiment.path).parent.name == "experiments"
         for claim in experiment.claims:
             assert isinstance(claim, Claim)

@@ -1,0 +1,10 @@
+"""What the experiments and the benchmarks share.
+
+provenance : the commit, machine, versions and threads that a number was measured with
+store : JSON files, written atomically and with one row a line
+tables : rows as Markdown and as plain text
+frames : records selected, and turned into pandas DataFrames
+timing : BLAS threads, and times of functions that take turns
+progress : a progress bar that lets an interrupted run resume
+source : a digest of the source code that a result depends on
+"""
