@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
-from gramian._kernels import neighbours, pairs, reference, samples, squared, subspace, triangles
+from gramian._kernels import huber, neighbours, pairs, reference, samples, squared, subspace, triangles
 
 N, R, M = 20, 3, 50
 D, SEEN = 12, 8
@@ -28,6 +28,7 @@ def arguments(rng, dtype):
         "target": floats(M),
         "sense": rng.integers(-1, 2, size=M).astype(np.int8),
         "s": 0.7,
+        "delta": 0.6,
         "A": floats(70, 70),
         "n": 70,
         "values": floats(70 * 69 // 2),
@@ -43,7 +44,7 @@ def compiled_in(*modules):
     }
 
 
-KERNELS = compiled_in(samples, pairs, squared, triangles)
+KERNELS = compiled_in(samples, pairs, squared, huber, triangles)
 # These change their arguments, in float64 whatever the samples are: each gets its own copy of arguments that fit
 # together (an orthonormal frame, a residual across it), and what it leaves in them is compared too.
 IN_PLACE = compiled_in(subspace, neighbours)
@@ -60,7 +61,7 @@ def test_kernel_equals_reference(name, rng, dtype):
     plain = getattr(reference, name)
     values = arguments(rng, dtype)
     wanted = list(inspect.signature(plain).parameters)
-    values["weight"] = rng.random(N if "pairs" not in name and "triplets" not in name and "squared" not in name else M)
+    values["weight"] = rng.random(N if name.startswith("each") else M)
     values["weight"] = values["weight"].astype(dtype)
     found, expected = KERNELS[name](*(values[k] for k in wanted)), plain(*(values[k] for k in wanted))
     if not isinstance(expected, tuple):

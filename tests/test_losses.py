@@ -26,8 +26,8 @@ def test_slope_and_curvature_are_derivatives(loss, rng):
 
 def test_sums_agree_with_the_elementwise_loss(loss, rng, dtype):
     prediction, target, sense, weight = data(rng, dtype)
-    value, slope, scale = loss.judge(prediction, target, sense, weight)
-    reference = Loss.judge(loss, prediction, target, sense, weight)
+    value, slope, scale = loss.value_and_slopes(prediction, target, sense, weight)
+    reference = Loss.value_and_slopes(loss, prediction, target, sense, weight)
     assert value == pytest.approx(reference[0], rel=1e-5 if dtype == np.float32 else 1e-13)
     np.testing.assert_allclose(slope, reference[1], rtol=1e-6)
     assert scale == pytest.approx(reference[2], rel=1e-5)
@@ -75,6 +75,6 @@ def test_satisfied_inequalities_cost_nothing():
 @pytest.mark.parametrize("sense", [-1, 0, 1])
 def test_a_prediction_that_is_not_a_number_satisfies_nothing(sense):
     one = np.ones(1)
-    value, _, _ = Squared().judge(np.array([np.nan]), one, np.array([sense], np.int8), one)
+    value, _, _ = Squared().value_and_slopes(np.array([np.nan]), one, np.array([sense], np.int8), one)
     assert np.isnan(value)
     assert np.isnan(Squared().along((np.array([np.nan]), one, one), one, np.array([sense], np.int8), one, 1.0)[0])

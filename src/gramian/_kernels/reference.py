@@ -62,7 +62,7 @@ def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
     return pairs_weigh(triplets[:, [0, 2]], weight, Z) - pairs_weigh(triplets[:, [0, 1]], weight, Z)
 
 
-def squared_judge(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
+def squared_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
     """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
     error = prediction - target
     slope = np.where((sense == 0) | (sense * error < 0), weight * error, 0)
@@ -82,6 +82,24 @@ def squared_quartic(a: Any, b: Any, c: Any, target: Any, weight: Any) -> Any:
     parts = np.stack([a - target, b, c])
     gram = (weight * parts) @ parts.T
     return 0.5 * np.array([np.trace(gram[:, ::-1], offset=2 - k) for k in range(5)])
+
+
+def huber_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any, delta: Any) -> Any:
+    """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
+    error = prediction - target
+    error = np.where(sense * error > 0, 0, error)
+    slope = np.clip(error, -delta, delta)
+    value = np.sum(weight * slope * (error - slope / 2))
+    return float(value), weight * slope, float(np.sum(np.abs(weight * slope * prediction)))
+
+
+def huber_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, delta: Any, s: Any) -> Any:
+    """Value, slope and curvature in s of the loss of the predictions a + b s + c s²."""
+    error, speed = a + b * s + c * s * s - target, b + 2 * c * s
+    active = np.where((sense == 0) | (sense * error < 0), weight, 0)
+    clipped, inside = np.clip(error, -delta, delta), np.abs(error) < delta
+    value, slope = np.sum(active * clipped * (error - clipped / 2)), np.sum(active * clipped * speed)
+    return float(value), float(slope), float(np.sum(active * (inside * speed**2 + 2 * clipped * c)))
 
 
 def dot(a: Any, b: Any) -> Any:

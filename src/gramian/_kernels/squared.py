@@ -8,7 +8,7 @@ from gramian._kernels.compiled import compiled
 
 
 @compiled
-def squared_judge(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
+def squared_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
     """Total value, weighted slopes (m,), and Σ |slope · prediction|, the scale of the value's rounding error."""
     m = prediction.shape[0]
     slope = np.empty(m, prediction.dtype)

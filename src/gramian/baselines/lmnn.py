@@ -17,7 +17,7 @@ from gramian.estimators.base import whitened
 from gramian.estimators.supervision import centred, check_components, checked_labels, spread
 from gramian.features import Features
 from gramian.geometries import Scaled
-from gramian.losses import Linear, Loss
+from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Block, Problem, Term
 from gramian.sampling import generator, nearest_triplets
@@ -34,20 +34,6 @@ WIDTHS = (1.0, 0.1, 0.01)
 ROUND = 50
 #: The distances of so many pairs of samples are held at a time.
 HELD = 2**22
-
-
-class Hinge(Loss):
-    """max(0, excess), rounded off: excess²/(2 width) up to the width, excess - width/2 beyond it."""
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
-        """Value, slope and curvature; excess = sense (target - prediction)."""
-        excess = np.maximum(sense * (target - prediction), 0)
-        slope = np.minimum(excess / self.width, 1)
-        inside = (excess > 0) & (excess < self.width)
-        return slope * (excess - 0.5 * self.width * slope), -sense * slope, inside / self.width
 
 
 class LMNN(Mahalanobis):

@@ -116,7 +116,7 @@ class Term:
 
     def judge(self, prediction: Vector) -> tuple[float, Vector, float]:
         """Value, weighted slopes (m,), and the scale of the value's rounding error."""
-        return self.loss.judge(prediction, self.target, self.sense, self.weight)
+        return self.loss.value_and_slopes(prediction, self.target, self.sense, self.weight)
 
     def weigh(self, weights: Vector, Z: Matrix) -> Matrix:
         """As the measurement does."""
