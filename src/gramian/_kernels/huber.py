@@ -15,7 +15,7 @@ def huber_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any
     value = 0.0
     scale = 0.0
     for e in range(m):
-        error = np.float64(prediction[e] - target[e])
+        error: Any = np.float64(prediction[e] - target[e])
         # A prediction that is not a number satisfies nothing.
         if sense[e] * error > 0:
             error = 0.0
