@@ -95,7 +95,9 @@ def check_sums(loss: Loss, rng: np.random.Generator) -> None:
         p, t, sense, weight = random_data(rng, dtype)
         value, slope, _ = (x.astype(np.float64) for x in loss(p, t, sense))
         total, slopes, scale = loss.value_and_slopes(p, t, sense, weight)
-        require_close("total = Σ weight · value", total, np.sum(weight * value), meaning, rtol=rtol)
+        terms = weight * value
+        atol = rtol * float(np.sum(np.abs(terms)))
+        require_close("total = Σ weight · value", total, np.sum(terms), meaning, atol=atol)
         require_close("slopes = weight · slope", slopes, weight * slope, meaning, rtol=rtol, atol=rtol)
         expected = np.sum(np.abs(weight * slope * p))
         require_close("scale = Σ |weight · slope · prediction|", scale, expected, meaning, rtol=10 * rtol)

@@ -55,7 +55,8 @@ def check_single_precision(geometry: Geometry, rng: np.random.Generator, shape: 
     evaluation = problem.evaluate(random_point(geometry, rng, shape, np.float32))
     point = evaluation.point
     tangent = random_tangent(point, rng)
-    arrived = point.curve(tangent).point(0.01)
+    curve = point.curve(tangent)
+    arrived = curve.point(min(0.01, curve.limit))
     meaning = "A float64 constant or matrix promotes float32 factors, which doubles their memory."
     for name, x in (("gradient", evaluation.gradient), ("point.G", point.G), ("curve.point(s).G", arrived.G)):
         require(x.dtype == np.float32, f"{name} of float32 data is float32", f"dtype {x.dtype}", meaning)
