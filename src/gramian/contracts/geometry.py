@@ -10,6 +10,7 @@ import numpy as np
 
 from gramian.contracts.builders import SHAPE, Shape, random_problem
 from gramian.contracts.invariances import (
+    FIRST_ORDER,
     SOLVERS,
     check_data_rotation,
     check_descent,
@@ -149,8 +150,9 @@ def list_checks(geometry: Geometry, shape: Shape) -> Iterator[tuple[str, Callabl
         for dtype in (np.float64, np.float32):
             falling = problem("pairs", dtype=dtype)
             yield "check_descent", partial(check_descent, geometry, problem=falling, solver=solver, shape=shape)
-        if not geometry.bounded:
-            yield "check_target_scaling", partial(check_target_scaling, geometry, solver=solver, shape=shape)
+    # A bounded W has no scale.
+    for solver in () if geometry.bounded else FIRST_ORDER:
+        yield "check_target_scaling", partial(check_target_scaling, geometry, solver=solver, shape=shape)
 
 
 def check_names(without: Collection[str]) -> None:

@@ -19,10 +19,19 @@ from gramian.geometries import Geometry
 from gramian.objective import Problem
 from gramian.solvers import Armijo, ConjugateGradient, GradientDescent, Solver, TrustRegion, minimize
 
-__all__ = ["SOLVERS", "check_data_rotation", "check_descent", "check_factor_rotation", "check_target_scaling"]
+__all__ = [
+    "FIRST_ORDER",
+    "SOLVERS",
+    "check_data_rotation",
+    "check_descent",
+    "check_factor_rotation",
+    "check_target_scaling",
+]
 
+#: Solvers whose paths can be compared step by step; the conjugate gradients in a trust region magnify rounding.
+FIRST_ORDER: tuple[Solver, ...] = (GradientDescent(Armijo(initial=None)), ConjugateGradient())
 #: The batch solvers that a geometry is checked with.
-SOLVERS: tuple[Solver, ...] = (GradientDescent(Armijo(initial=None)), ConjugateGradient(), TrustRegion())
+SOLVERS: tuple[Solver, ...] = (*FIRST_ORDER, TrustRegion())
 
 
 def check_factor_rotation(geometry: Geometry, rng: np.random.Generator, shape: Shape = SHAPE) -> None:
