@@ -81,6 +81,16 @@ class Promoted(Loss):
         return value, slope, curvature.astype(np.float64)
 
 
+class HalfSquared(Squared):
+    """Inherits `compiled`, with sums that agree with its own formula."""
+
+    value_and_slopes, along, quartic = Loss.value_and_slopes, Loss.along, Loss.quartic
+
+    def __call__(self, prediction, target, sense):
+        value, slope, curvature = super().__call__(prediction, target, sense)
+        return value / 2, slope / 2, curvature / 2
+
+
 class NanSatisfies(Loss):
     degree = 2.0
 
@@ -103,6 +113,7 @@ class NanSatisfies(Loss):
         (FixedDelta(), "value of rescaled\\(4\\)"),
         (NoDegree(), "every loss has a degree"),
         (Promoted(), "curvature has the dtype of the predictions"),
+        (HalfSquared(), "slope of a compiled loss = slope of Squared"),
         (NanSatisfies(), "__call__ of NaN with sense -1 is NaN"),
     ],
     ids=lambda x: type(x).__name__,

@@ -21,6 +21,7 @@ _HOMES = {
 _MODULES = (
     "baselines",
     "closeness",
+    "contracts",
     "datasets",
     "features",
     "geometries",

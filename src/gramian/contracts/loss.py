@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.contracts.agreement import require, require_close
-from gramian.losses import Loss
+from gramian.losses import Loss, Squared
 from gramian.types import Vector
 
 __all__ = ["LOSS_IDENTITIES", "check_loss"]
@@ -32,7 +32,8 @@ def check_loss(loss: Loss) -> None:
 
     The identities: slope and curvature are derivatives, the sums agree with `__call__`, the quartic (where there is
     one) is the total along a line, the senses mirror each other, the value scales by `degree` and `rescaled`, float32
-    stays float32, and NaN is never a satisfied constraint. The random numbers have a fixed seed.
+    stays float32, NaN is never a satisfied constraint, and `compiled` is said of the squared loss only. The random numbers
+    have a fixed seed.
 
     Parameters
     ----------
@@ -194,6 +195,16 @@ def check_nan(loss: Loss, rng: np.random.Generator) -> None:
             require(np.isnan(value), f"{name} of NaN with sense {sign} is NaN", f"value {value}", meaning)
 
 
+def check_compiled(loss: Loss, rng: np.random.Generator) -> None:
+    """Raise an AssertionError unless a loss that is `compiled` has the slopes that the online kernels have."""
+    if not loss.compiled:
+        return
+    p, t, sense, _ = random_data(rng)
+    meaning = "compiled = True, which subclasses inherit, lets online solvers use the squared loss instead."
+    expected = Squared()(p, t, sense)[1]
+    require_close("slope of a compiled loss = slope of Squared", loss(p, t, sense)[1], expected, meaning, rtol=1e-12)
+
+
 #: The identities of a loss, each a function of the loss and a generator.
 LOSS_IDENTITIES: tuple[Callable[[Loss, np.random.Generator], None], ...] = (
     check_slope,
@@ -205,6 +216,7 @@ LOSS_IDENTITIES: tuple[Callable[[Loss, np.random.Generator], None], ...] = (
     check_scaling,
     check_dtype,
     check_nan,
+    check_compiled,
 )
 
 

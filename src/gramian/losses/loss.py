@@ -23,7 +23,7 @@ class Loss(ABC):
     degree: ClassVar[float]
     #: False if the value has no lower bound; then only bounded geometries have a minimum.
     bounded: ClassVar[bool] = True
-    #: True if the online solvers have a compiled kernel for this loss.
+    #: True if the compiled kernels of the online solvers have the slopes of this loss: those of `Squared`.
     compiled: ClassVar[bool] = False
     #: Instances that the conformance tests run on: every setting that changes a formula.
     examples: ClassVar[tuple[Loss, ...]]
