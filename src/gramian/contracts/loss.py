@@ -32,8 +32,8 @@ def check_loss(loss: Loss) -> None:
 
     The identities: slope and curvature are derivatives, the sums agree with `__call__`, the quartic (where there is
     one) is the total along a line, the senses mirror each other, the value scales by `degree` and `rescaled`, float32
-    stays float32, NaN is never a satisfied constraint, and `compiled` is said of the squared loss only. The random numbers
-    have a fixed seed.
+    stays float32, NaN is never a satisfied constraint, and only the squared loss is `compiled`. The random numbers have
+    a fixed seed.
 
     Parameters
     ----------
