@@ -18,7 +18,7 @@ SEED = 20111
 STEP = 1e-6
 
 
-class Judged(NamedTuple):
+class LossData(NamedTuple):
     """Predictions, targets, senses and weights, (m,) each."""
 
     prediction: Vector
@@ -222,19 +222,19 @@ LOSS_IDENTITIES: tuple[Callable[[Loss, np.random.Generator], None], ...] = (
 
 def random_data(
     rng: np.random.Generator, dtype: Any = np.float64, m: int = 200, senses: tuple[int, ...] = (-1, 0, 1)
-) -> Judged:
+) -> LossData:
     """Return m random predictions whose errors span three orders of magnitude, with targets, senses and weights."""
     target = rng.standard_normal(m)
     prediction = target + rng.standard_normal(m) * 10 ** rng.uniform(-2, 1, m)
     sense = rng.choice(senses, size=m).astype(np.int8)
-    return Judged(prediction.astype(dtype), target.astype(dtype), sense, rng.random(m).astype(dtype))
+    return LossData(prediction.astype(dtype), target.astype(dtype), sense, rng.random(m).astype(dtype))
 
 
-def smooth_data(rng: np.random.Generator) -> Judged:
+def smooth_data(rng: np.random.Generator) -> LossData:
     """Return random data without errors so near 0 that finite differences cross a kink there."""
     data = random_data(rng)
     away = np.abs(data.prediction - data.target) > 10 * STEP
-    return Judged(*(x[away] for x in data))
+    return LossData(*(x[away] for x in data))
 
 
 def random_line(rng: np.random.Generator, dtype: Any = np.float64, m: int = 200) -> tuple[Vector, Vector, Vector]:
