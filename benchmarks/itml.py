@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from gramian.estimators.supervision import asked, signed_pairs
 
 from benchmarks.rows import Row
 from gramian._kernels import logdet_metric, reference_logdet_metric
-from gramian.estimators.supervision import asked, signed_pairs
 from harness.timing import median_seconds, print_heading
 
 CYCLES = 5

@@ -20,8 +20,8 @@ from gramian.baselines import LogDetKL
 from gramian.features import Identity
 from gramian.geometries import Flat
 from gramian.measurements import Pairs
-from gramian.sampling import labelled_pairs
 from gramian.solvers import ConjugateGradient
+from gramian.supervision import labelled_pairs
 from harness.timing import median_seconds, print_heading
 
 ALPHA, PAIRS, SWEEPS = 0.5, 100_000, 200

@@ -10,7 +10,7 @@ from gramian import Block, Problem, Term
 from gramian.features import Array
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Each
-from gramian.streams import descend
+from gramian.solvers.online import descend
 from harness.timing import median_seconds, print_heading
 
 

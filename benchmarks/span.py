@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.rows import Row, speedup_row
 from gramian import MetricLearner
-from gramian.sampling import labelled_pairs
+from gramian.supervision import labelled_pairs
 from harness.timing import median_seconds, print_heading
 
 

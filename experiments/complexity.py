@@ -24,7 +24,7 @@ from gramian.features import Identity
 from gramian.geometries import AffineInvariant, Flat, Geometry, Polar
 from gramian.measurements import Dense
 from gramian.solvers import GradientDescent
-from gramian.streams import descend
+from gramian.solvers.online import descend
 from harness.frames import select_rows
 from harness.progress import Progress
 from harness.timing import limit_threads

@@ -41,9 +41,9 @@ from experiments.kernel_learning import (
 )
 from gramian import datasets
 from gramian.baselines import LogDetKL
-from gramian.estimators.given_kernel import Given
+from gramian.estimators._kernel_map import Given
 from gramian.estimators.kernel import KernelLearner
-from gramian.sampling import labelled_pairs
+from gramian.supervision import labelled_pairs
 from harness.frames import select_rows, unique_values
 from harness.progress import Progress
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Records, Verdict, fails, holds, in_part
 from gramian.baselines import KernelSpectralRegression, LogDetKL
-from gramian.estimators.given_kernel import Given
+from gramian.estimators._kernel_map import Given
 from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar
 from gramian.solvers import Armijo, GradientDescent

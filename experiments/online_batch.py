@@ -17,14 +17,14 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from gramian.initialise import initial_factor
+from gramian.streams import descend, generic
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.toys import COLOURS, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian import Problem
 from gramian.geometries import Flat, Geometry, Polar, Scaled
-from gramian.initialise import initial_factor
 from gramian.solvers import ConjugateGradient, GradientDescent, Online, Solver
-from gramian.streams import descend, generic
 from harness.frames import select_rows
 from harness.progress import Progress
 from harness.timing import limit_threads

@@ -16,13 +16,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from gramian.initialise import fitted_scale, initial_factor
 from scipy.linalg import subspace_angles
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.toys import COLOURS, PAPER_SOLVER, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian import minimize
 from gramian.geometries import Polar
-from gramian.initialise import fitted_scale, initial_factor
 from gramian.solvers import GradientDescent
 from harness.frames import select_rows
 from harness.progress import Progress

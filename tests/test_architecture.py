@@ -17,6 +17,7 @@ LAYERS = [
     {"objective"},
     {"streams", "initialise", "sampling", "discriminant", "datasets"},
     {"solvers"},
+    {"contracts"},
     {"progress"},
     {"estimators"},
     {"baselines"},
@@ -66,7 +67,9 @@ def test_files_and_functions_are_short(path):
 
 def test_every_geometry_is_registered_with_examples():
     registered = set(GEOMETRIES.values())
-    assert registered == set(Geometry.__subclasses__())
+    # Docstrings define geometries of their own, elsewhere.
+    home = "gramian.geometries."
+    assert registered == {kind for kind in Geometry.__subclasses__() if kind.__module__.startswith(home)}
     for kind in registered:
         assert kind.examples
         assert all(type(example) is kind for example in kind.examples)

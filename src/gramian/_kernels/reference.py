@@ -84,6 +84,24 @@ def squared_quartic(a: Any, b: Any, c: Any, target: Any, weight: Any) -> Any:
     return 0.5 * np.array([np.trace(gram[:, ::-1], offset=2 - k) for k in range(5)])
 
 
+def huber_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any, delta: Any) -> Any:
+    """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
+    error = prediction - target
+    error = np.where(sense * error > 0, 0, error)
+    slope = np.clip(error, -delta, delta)
+    value = np.sum(weight * slope * (error - slope / 2))
+    return float(value), weight * slope, float(np.sum(np.abs(weight * slope * prediction)))
+
+
+def huber_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, delta: Any, s: Any) -> Any:
+    """Value, slope and curvature in s of the loss of the predictions a + b s + c s²."""
+    error, speed = a + b * s + c * s * s - target, b + 2 * c * s
+    active = np.where((sense == 0) | (sense * error < 0), weight, 0)
+    clipped, inside = np.clip(error, -delta, delta), np.abs(error) < delta
+    value, slope = np.sum(active * clipped * (error - clipped / 2)), np.sum(active * clipped * speed)
+    return float(value), float(slope), float(np.sum(active * (inside * speed**2 + 2 * clipped * c)))
+
+
 def dot(a: Any, b: Any) -> Any:
     """Return aᵀ b."""
     return a @ b

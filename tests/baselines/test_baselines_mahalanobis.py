@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian._kernels import logdet_metric, reference_logdet_metric
 from gramian.baselines import ITML, LEGO, LMNN, POLA
-from gramian.baselines.pola import onto_cone, onto_pair
-from gramian.sampling import labelled_pairs
+from gramian.baselines.pola import project_onto_cone, project_onto_pair
+from gramian.supervision import labelled_pairs
 
 LEARNERS = [ITML(random_state=0), LEGO(random_state=0), LMNN(random_state=0), POLA(random_state=0)]
 OF_PAIRS = [model for model in LEARNERS if hasattr(model, "fit_pairs")]
@@ -420,7 +420,7 @@ def test_pola_projects_onto_the_nearest_point(sign, rng):
     A = root @ root.T
     # On the wrong side of the margin.
     b = z @ A @ z - 0.5 * sign
-    moved, bias = onto_pair(A, b, z, sign)
+    moved, bias = project_onto_pair(A, b, z, sign)
     assert np.isclose(sign * (bias - z @ moved @ z), 1)
 
     def distance(x):
@@ -429,13 +429,13 @@ def test_pola_projects_onto_the_nearest_point(sign, rng):
     asked = {"type": "ineq", "fun": lambda x: sign * (x[9] - z @ x[:9].reshape(3, 3) @ z) - 1}
     best = minimize(distance, np.zeros(10), constraints=[asked], method="SLSQP", options={"ftol": 1e-14})
     assert np.allclose(np.r_[moved.ravel(), bias], best.x, atol=1e-5)
-    assert onto_pair(moved, bias + sign * 1e-9, z, sign)[0] is moved
+    assert project_onto_pair(moved, bias + sign * 1e-9, z, sign)[0] is moved
 
 
 def test_pola_projects_onto_the_cone(rng):
     root, z = rng.standard_normal((3, 3)), rng.standard_normal(3)
     outside = root @ root.T - 30 * np.outer(z, z)
-    A, b = onto_cone(outside, 0.2, 1)
+    A, b = project_onto_cone(outside, 0.2, 1)
     assert np.linalg.eigvalsh(outside)[0] < -0.1
     assert np.linalg.eigvalsh(A)[0] > -1e-12
     assert b == 1
@@ -451,7 +451,7 @@ def test_pola_ends_on_the_right_side_of_a_far_pair():
     X, pairs = np.array([z, [0, 0], [0, 1e-3]]), [[1, 2], [0, 1]]
     model = POLA().fit_pairs(X, pairs, y=[1, -1])
     # From A = 0, b = 1 the near pair changes nothing, and the far one asks for zᵀAz >= b + 1.
-    moved, bias = onto_pair(np.zeros((2, 2)), 1.0, z, -1)
+    moved, bias = project_onto_pair(np.zeros((2, 2)), 1.0, z, -1)
     assert model.n_updates_ == 1
     assert model.bias_ == max(1, bias)
     assert model.threshold_ == model.bias_**0.5

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from gramian.initialise import STARTS, initial_factor
 
 from helpers import dense, problem_of, rank_one, regression

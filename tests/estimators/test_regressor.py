@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import PSDRegressor
-from gramian.estimators.base import finite
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent, Online, Result
 
@@ -195,7 +194,7 @@ BAD = {
     "low rank in a cone": ({"geometry": "affine"}, None, "'affine' learns full-rank matrices.*Choose rank=None"),
     "unknown geometry": ({"geometry": "round"}, None, "geometry='round' is unknown. Choose one of 'flat', 'scaled'"),
     "unknown solver": ({"solver": "bfgs"}, None, "solver='bfgs' is unknown"),
-    "unknown loss": ({"loss": "huber"}, None, "loss='huber' is unknown"),
+    "unknown loss": ({"loss": "cauchy"}, None, "loss='cauchy' is unknown"),
     "unknown init": ({"init": "lucky"}, None, "init='lucky' is unknown"),
     "init of another shape": ({"init": np.ones((2, 2))}, None, r"init has shape \(2, 2\); expected .* = \(6, 2\)"),
     "NaN in init": ({"init": np.full((6, 2), np.nan)}, None, "init contains NaN"),

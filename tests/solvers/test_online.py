@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from gramian.streams import compiled, descend, generic
 
 from gramian import Block, Problem, Term
 from gramian.features import Array, Sparse
@@ -11,7 +12,6 @@ from gramian.losses import Linear
 from gramian.measurements import Each, Pairs
 from gramian.solvers import Online, minimize
 from gramian.solvers.online import GRID, Schedule
-from gramian.streams import compiled, descend, generic
 
 from helpers import columns, gram, regression
 

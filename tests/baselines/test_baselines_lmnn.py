@@ -9,8 +9,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from gramian.baselines import LMNN
-from gramian.baselines.lmnn import Hinge, lmnn_objective
-from gramian.sampling import nearest_triplets
+from gramian.baselines.lmnn import lmnn_objective
+from gramian.supervision import nearest_triplets
 
 
 def standardised(load):
@@ -114,16 +114,3 @@ def test_lmnn_of_low_rank(wine):
 def test_lmnn_says_when_it_has_not_converged(iris):
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
         assert not LMNN(max_iter=1).fit(*iris).converged_
-
-
-@pytest.mark.parametrize("sense", [-1, 1])
-def test_hinge_is_smooth_and_near_the_hinge(sense):
-    prediction = np.linspace(-3, 3, 601) + 1e-4
-    target, senses = np.full(601, 0.5), np.full(601, sense)
-    value, slope, curvature = Hinge(0.25)(prediction, target, senses)
-    excess = np.maximum(sense * (target - prediction), 0)
-    assert ((excess - 0.125 <= value) & (value <= excess)).all()
-    step = 1e-6
-    ahead, behind = (Hinge(0.25)(prediction + s, target, senses) for s in (step, -step))
-    assert np.allclose((ahead[0] - behind[0]) / (2 * step), slope, atol=1e-5)
-    assert np.allclose((ahead[1] - behind[1]) / (2 * step), curvature, atol=1e-5)

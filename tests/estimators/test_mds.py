@@ -2,12 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
+from gramian.estimators.dissimilarities import checked_graph, from_matrix, turned
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gramian.estimators.dissimilarities import checked_graph, from_matrix, turned
 from gramian.estimators.mds import SStressMDS
 from gramian.geometries import Polar
 

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian import MetricLearner
 from gramian.geometries import Polar
-from gramian.sampling import labelled_pairs, nearest_triplets
+from gramian.supervision import labelled_pairs, nearest_triplets
 
 
 @parametrize_with_checks([MetricLearner(), MetricLearner(1, constraints="pairs")])

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar, Scaled
-from gramian.sampling import labelled_pairs
+from gramian.supervision import labelled_pairs
 
 # What it asks of a kernel, that any type of number will do, is in test_kernels_given_in_any_type.
 CAST_TO_INTEGERS = "a kernel cast to integers, which has eigenvalues down to -7 % of the largest, is refused"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gramian.sampling import labelled_pairs, nearest_triplets, random_pairs
+from gramian.supervision import labelled_pairs, nearest_triplets, random_pairs
 
 
 def test_random_pairs_are_uniform_over_different_samples():

@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
-from gramian._kernels import neighbours, pairs, reference, samples, squared, subspace, triangles
+from gramian._kernels import huber, neighbours, pairs, reference, samples, squared, subspace, triangles
 
 N, R, M = 20, 3, 50
 D, OBSERVED = 12, 8
@@ -28,6 +28,7 @@ def arguments(rng, dtype):
         "target": floats(M),
         "sense": rng.integers(-1, 2, size=M).astype(np.int8),
         "s": 0.7,
+        "delta": 0.6,
         "A": floats(70, 70),
         "n": 70,
         "values": floats(70 * 69 // 2),
@@ -43,7 +44,7 @@ def compiled_functions(*modules):
     }
 
 
-KERNELS = compiled_functions(samples, pairs, squared, triangles)
+KERNELS = compiled_functions(samples, pairs, squared, huber, triangles)
 # These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
 # (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
 IN_PLACE = compiled_functions(subspace, neighbours)
@@ -65,7 +66,7 @@ def test_kernel_equals_reference(name, rng, dtype):
     plain = getattr(reference, name)
     values = arguments(rng, dtype)
     parameters = list(inspect.signature(plain).parameters)
-    values["weight"] = rng.random(N if "pairs" not in name and "triplets" not in name and "squared" not in name else M)
+    values["weight"] = rng.random(N if name.startswith("each") else M)
     values["weight"] = values["weight"].astype(dtype)
     found, expected = KERNELS[name](*(values[k] for k in parameters)), plain(*(values[k] for k in parameters))
     if not isinstance(expected, tuple):

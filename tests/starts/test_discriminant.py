@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from gramian.discriminant import covariances, discriminants, principal_directions, span
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from gramian.discriminant import covariances, discriminants, principal_directions, span
 from gramian.features import Array, Sparse
 
 

@@ -18,7 +18,7 @@ from gramian.features import Array
 from gramian.geometries import Grassmann
 from gramian.losses import Linear
 from gramian.measurements import Each
-from gramian.streams import descend
+from gramian.solvers.online import descend
 
 
 @parametrize_with_checks([SubspaceTracker(), SubspaceTracker(step="greedy", memory=50.0, center=False)])

@@ -1,0 +1,67 @@
+"""The hinge loss, smooth at its kink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gramian.checks import checked_number
+from gramian.losses.huber import Huber
+from gramian.losses.loss import Loss
+from gramian.types import Vector
+
+__all__ = ["Hinge"]
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """max(0, excess), rounded off: excess²/(2 width) up to the width, excess - width/2 beyond it.
+
+    The excess is sense · (target - prediction), by how much an inequality is violated; for sense 0 it is
+    |prediction - target|. This is `Huber(width)` divided by the width.
+
+    Parameters
+    ----------
+    width : float
+        Where the kink is rounded off, above 0, in the units of a prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.losses import Hinge
+    >>> value, slope, curvature = Hinge(width=0.5)(np.array([2.0, 2.0, 2.0]), np.zeros(3), np.array([-1, 0, 1]))
+    >>> value, slope
+    (array([1.75, 1.75, 0.  ]), array([1., 1., 0.]))
+    """
+
+    width: float = 1.0
+    degree = 1.0
+
+    def __post_init__(self) -> None:
+        checked_number("width", self.width, least=0, strict=True)
+        object.__setattr__(self, "width", float(self.width))
+
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return value, slope and curvature, (m,) each."""
+        value, slope, curvature = Huber(self.width)(prediction, target, sense)
+        return value / self.width, slope / self.width, curvature / self.width
+
+    def rescaled(self, unit: float) -> Hinge:
+        """Return the loss with the width multiplied by `unit`."""
+        return Hinge(unit * self.width)
+
+    def value_and_slopes(
+        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
+    ) -> tuple[float, Vector, float]:
+        """Return the total, the weighted slopes (m,) and the scale of the rounding error, by the kernel of `Huber`."""
+        value, slope, scale = Huber(self.width).value_and_slopes(prediction, target, sense, weight)
+        return value / self.width, slope / self.width, scale / self.width
+
+    def along(
+        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
+    ) -> tuple[float, float, float]:
+        """Return the total and its two derivatives in s, by the kernel of `Huber`."""
+        value, slope, curvature = Huber(self.width).along(line, target, sense, weight, s)
+        return value / self.width, slope / self.width, curvature / self.width
+
+
+Hinge.examples = (Hinge(), Hinge(0.25))
