@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from gramian.estimators.supervision import asked, signed_pairs
 
 from benchmarks.rows import Row
 from gramian._kernels import logdet_metric, reference_logdet_metric
+from gramian.baselines._pair_learning import bounded_constraints
+from gramian.supervision import LabelPairs
 from harness.timing import median_seconds, print_heading
 
 CYCLES = 5
@@ -26,10 +27,9 @@ def make_constraints(n: int, d: int, c: int) -> tuple[np.ndarray, ...]:
     """Return samples, the first and second samples of pairs drawn from labels, their bounds and senses."""
     rng = np.random.default_rng(0)
     X, y = make_classes(n, d, c, rng)
-    pairs, signs = signed_pairs(y, None, False, rng)
-    first, second = np.ascontiguousarray(pairs.T)
-    target, sense, _ = asked(pairs, None, None, signs, np.sum((X[first] - X[second]) ** 2, axis=1))
-    return X, first, second, target, sense
+    supervision = LabelPairs(y)
+    supervision.check(n)
+    return bounded_constraints(X, supervision.draw(rng), np.eye(d), None)
 
 
 def run_cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:

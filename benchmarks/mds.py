@@ -10,7 +10,8 @@ from sklearn.manifold import MDS
 from sklearn.metrics import euclidean_distances
 
 from benchmarks.rows import Row, speedup_row
-from gramian.estimators.mds import SStressMDS, turned
+from gramian.estimators._dissimilarities import align
+from gramian.estimators.mds import SStressMDS
 from harness.timing import median_seconds, print_heading
 
 try:
@@ -36,7 +37,7 @@ def hide_half(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def layout_error(embedding: np.ndarray, points: np.ndarray) -> float:
     """Return the relative distance to the true layout, up to shifts, rotations and reflections."""
-    return float(np.linalg.norm(turned(embedding, points) - points) / np.linalg.norm(points - points.mean(axis=0)))
+    return float(np.linalg.norm(align(embedding, points) - points) / np.linalg.norm(points - points.mean(axis=0)))
 
 
 def distance_errors(embedding: np.ndarray, distances: np.ndarray) -> tuple[float, float]:

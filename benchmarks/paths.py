@@ -18,8 +18,7 @@ import scipy.optimize
 
 from gramian import PSDRegressor
 from gramian.objective import Evaluation
-from gramian.solvers import Growing, Solver
-from gramian.solvers.loop import Step
+from gramian.solvers import Growing, Solver, Step
 from harness.timing import limit_threads
 
 Path = list[tuple[float, np.ndarray]]

@@ -27,7 +27,7 @@ def main(n: int = 322, d: int = 15154, m: int = 10_000, rank: int = 5) -> list[R
         costs[name] = model.fit_pairs(X, pairs, y=np.where(same, 1, -1)).history_["cost"][-1]
 
     def without() -> None:
-        with patch("gramian.estimators.metric.span", lambda features: None):
+        with patch("gramian.coordinates.span_of", lambda features: None):
             fit("without")
 
     times = median_seconds({"in the span": lambda: fit("in the span"), "without": without}, repeats=5)

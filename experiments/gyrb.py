@@ -41,8 +41,8 @@ from experiments.kernel_learning import (
 )
 from gramian import datasets
 from gramian.baselines import LogDetKL
-from gramian.estimators._kernel_map import Given
 from gramian.estimators.kernel import KernelLearner
+from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
 from harness.frames import select_rows, unique_values
 from harness.progress import Progress
@@ -157,9 +157,9 @@ def split_halves(y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]
     return list(StratifiedKFold(2, shuffle=True, random_state=seed).split(y, y))
 
 
-def decompose_kernel(K: np.ndarray) -> Given:
+def decompose_kernel(K: np.ndarray) -> DecomposedKernel:
     """Return the eigendecomposition of the centred kernel."""
-    return KernelLearner(kernel="precomputed")._given(K)
+    return KernelLearner(kernel="precomputed")._decompose(K)
 
 
 def embed_kernel(K: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Records, Verdict, fails, holds, in_part
 from gramian.baselines import KernelSpectralRegression, LogDetKL
-from gramian.estimators._kernel_map import Given
 from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar
 from gramian.solvers import Armijo, GradientDescent
+from gramian.starts.kernel_pca import DecomposedKernel
 from harness.frames import select_frame, select_rows
 
 __all__ = [
@@ -96,7 +96,7 @@ class Task(NamedTuple):
     ----------
     K : array (n, n)
         Kernel of the training samples.
-    given : Given
+    given : DecomposedKernel
         Eigendecomposition of the centred kernel.
     y : array (n,)
         Labels of the training samples.
@@ -107,7 +107,7 @@ class Task(NamedTuple):
     """
 
     K: np.ndarray
-    given: Given
+    given: DecomposedKernel
     y: np.ndarray
     rows: np.ndarray | None
     labels: np.ndarray
@@ -126,7 +126,7 @@ def make_kernel_task(X: np.ndarray, y: np.ndarray, kernel: Kernel, protocol: str
     known = scaler.transform(known)
     K = kernel(known, known)
     rows = None if new is None else kernel(scaler.transform(new), known)
-    return Task(K, KernelLearner(kernel="precomputed")._given(K), known_y, rows, labels)
+    return Task(K, KernelLearner(kernel="precomputed")._decompose(K), known_y, rows, labels)
 
 
 def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float, seed: int) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float,
     wanted = {"rank": rank, "n_pairs": n_pairs, "alpha": alpha, "random_state": seed, "kernel": "precomputed"}
     model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
     # Every method starts from the same decomposition, which is made once and is no part of anyone's time.
-    model._given = lambda K: task.given
+    model._decompose = lambda K: task.given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clock = perf_counter()

@@ -17,14 +17,16 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from gramian.initialise import initial_factor
-from gramian.streams import descend, generic
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.toys import COLOURS, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian import Problem
+from gramian._kernels.online import Batches
 from gramian.geometries import Flat, Geometry, Polar, Scaled
 from gramian.solvers import ConjugateGradient, GradientDescent, Online, Solver
+from gramian.solvers.online import descend
+from gramian.solvers.online.compiled import descend_generic
+from gramian.starts import initial_factor
 from harness.frames import select_rows
 from harness.progress import Progress
 from harness.timing import limit_threads
@@ -147,7 +149,7 @@ def time_uncompiled(config: Config, geometry: str, p: int) -> dict[str, Any]:
     steps = np.full(-(-len(order) // p), 1e-9)
     with limit_threads(1):
         clock = process_time()
-        generic(problem, point, order, p, steps, False)
+        descend_generic(problem, point, Batches(order, p, steps, False))
         seconds = (process_time() - clock) / len(order)
     return {"kind": "written out", "geometry": geometry, "method": p, "seconds_a_sample": seconds}
 

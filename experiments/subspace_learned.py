@@ -16,7 +16,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from gramian.initialise import fitted_scale, initial_factor
 from scipy.linalg import subspace_angles
 
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
@@ -24,6 +23,7 @@ from experiments.toys import COLOURS, PAPER_SOLVER, regression_problem, relative
 from gramian import minimize
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent
+from gramian.starts import fit_scale, initial_factor
 from harness.frames import select_rows
 from harness.progress import Progress
 
@@ -140,7 +140,7 @@ def measure_few_samples(config: Config, seed: int, n: int, weight: float) -> dic
     X = rng.standard_normal((n + 1000, config.d))
     y = simulate_targets(X, truth, rng)
     problem = regression_problem(X[:n], y[:n])
-    start = Polar(weight).point(fitted_scale(problem, np.linalg.qr(tilted)[0]))
+    start = Polar(weight).point(fit_scale(problem, np.linalg.qr(tilted)[0]))
     # Of few samples all can be fitted, slowly; with the paper's line search this would take most of the time.
     G = minimize(problem, GradientDescent(), start, max_iter=config.max_iter, tol=config.tol, perfect=0).point.G
     error = relative_error(G, X[n:], y[n:])

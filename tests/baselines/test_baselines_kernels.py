@@ -125,7 +125,7 @@ def test_sparse_float32_repeated_and_pickled_fits_agree(kind, data):
 def test_distances_of_a_given_kernel(rng):
     X = 1e4 + np.vstack([rng.standard_normal((20, 3)), 1e-5 * rng.standard_normal((20, 3))])
     pairs = rng.integers(40, size=(200, 2))
-    given = LogDetKL()._given(X)
+    given = LogDetKL()._decompose(X)
     # The distances of near samples are smaller than the rounding errors of the kernel's entries.
     np.testing.assert_allclose(given.distances(pairs), squared_distances(X, pairs), rtol=1e-5, atol=1e-18)
     # Entries of a kernel with negative eigenvalues are not used.

@@ -2,12 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
-from gramian.estimators.dissimilarities import checked_graph, from_matrix, turned
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from gramian.estimators._dissimilarities import align, check_and_connect, read_matrix
 from gramian.estimators.mds import SStressMDS
 from gramian.geometries import Polar
 
@@ -42,7 +42,7 @@ def as_pairs(D):
 
 def layout_error(embedding, points):
     """The largest difference from a planted layout, up to shifts and turns, against its size."""
-    return np.abs(turned(embedding, points) - points).max() / np.abs(points - points.mean(axis=0)).max()
+    return np.abs(align(embedding, points) - points).max() / np.abs(points - points.mean(axis=0)).max()
 
 
 @pytest.mark.parametrize("geometry", ["scaled", "flat", "polar"])
@@ -275,8 +275,8 @@ def test_no_convergence_is_a_warning(points, rng):
 
 def test_only_an_incomplete_matrix_needs_a_graph(points):
     D = pairwise_distances(points)
-    assert checked_graph(from_matrix(D, None, False), 2) is None
-    graph = checked_graph(from_matrix(changed(D, 4, 3, np.nan), None, False), 2)
+    assert check_and_connect(read_matrix(D, None, False), 2).graph is None
+    graph = check_and_connect(read_matrix(changed(D, 4, 3, np.nan), None, False), 2).graph
     np.testing.assert_allclose(graph.toarray(), np.tril(changed(D, 4, 3, 0)))
 
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import PSDRegressor
+from gramian.estimators._base import check_finite
 from gramian.geometries import Polar
 from gramian.solvers import GradientDescent, Online, Result
 
@@ -429,4 +430,4 @@ def test_no_iterations_give_the_start(data):
 
 def test_a_factor_that_is_not_finite_is_refused():
     with pytest.raises(ValueError, match="no longer finite"):
-        finite(np.array([[np.nan]]))
+        check_finite(np.array([[np.nan]]))

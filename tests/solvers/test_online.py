@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from gramian.streams import compiled, descend, generic
 
 from gramian import Block, Problem, Term
 from gramian.features import Array, Sparse
@@ -11,7 +10,9 @@ from gramian.geometries import GEOMETRIES, AffineInvariant, Flat, Grassmann, Pol
 from gramian.losses import Linear
 from gramian.measurements import Each, Pairs
 from gramian.solvers import Online, minimize
-from gramian.solvers.online import GRID, Schedule
+from gramian.solvers.online import Schedule, descend
+from gramian.solvers.online.compiled import Batches, compiled_samples, descend_generic
+from gramian.solvers.online.descent import GRID
 
 from helpers import columns, gram, regression
 
@@ -50,10 +51,9 @@ def test_kernels_equal_the_generic_path(geometry, kind, batch_size, adaptive, rn
     steps = solver.schedule(problem, point, rng).steps(m, batch_size)
     if adaptive:
         steps *= np.linalg.norm(point.G) ** 2
-    kernel = compiled(problem, point)
-    (fast, skipped), (slow, _) = (
-        run(order, batch_size, steps, adaptive) for run in (kernel, lambda *a: generic(problem, point, *a))
-    )
+    batches = Batches(order, batch_size, steps, adaptive)
+    fast, skipped = point.online_kernel(compiled_samples(problem), batches)
+    slow, _ = descend_generic(problem, point, batches)
     assert skipped == 0
     assert fast.G.dtype == dtype
     scale = np.abs(gram(slow)).max()
@@ -66,8 +66,9 @@ def test_kernels_cap_steps_as_the_geometry_does(batch_size, rng):
     problem = problem_for("each", rng)
     point = Polar().point(rng.standard_normal((D, R)))
     order, steps = np.arange(3 * batch_size), np.full(3, 10.0)
-    fast, _ = compiled(problem, point)(order, batch_size, steps, False)
-    slow, _ = generic(problem, point, order, batch_size, steps, False)
+    batches = Batches(order, batch_size, steps, False)
+    fast, _ = point.online_kernel(compiled_samples(problem), batches)
+    slow, _ = descend_generic(problem, point, batches)
     np.testing.assert_allclose(gram(fast), gram(slow), rtol=1e-6)
 
 
@@ -76,7 +77,7 @@ def test_the_generic_path_survives_wild_steps(name, rng):
     geometry = GEOMETRIES[name]()
     problem = problem_for("each", rng, np.float32)
     point = geometry.point(rng.standard_normal((D, columns(geometry, D, R))).astype(np.float32))
-    arrived, _ = generic(problem, point, np.arange(N), 8, np.full(N // 8, 1e6), False)
+    arrived, _ = descend_generic(problem, point, Batches(np.arange(N), 8, np.full(N // 8, 1e6), False))
     assert np.isfinite(arrived.G).all()
 
 
@@ -104,16 +105,17 @@ def test_only_what_has_a_kernel_is_compiled(rng):
     problem = problem_for("each", rng)
     term, X = problem.sampled, problem.blocks[0].features.X
     G = rng.standard_normal((D, R))
-    assert compiled(problem, Flat().point(G)) is not None
+    assert compiled_samples(problem) is not None
+    assert Flat().point(G).online_kernel is not None
     for geometry in (Grassmann(), Polar(retraction="qf"), Polar(core="log-euclidean")):
-        assert compiled(problem, geometry.point(G)) is None
+        assert geometry.point(G).online_kernel is None
     others = [
         Problem([Block(Sparse(scipy.sparse.csr_array(X)), [term])]),
         Problem([Block(Array(np.asfortranarray(X)), [term])]),
         Problem([Block(Array(X), [Term(Each(N), term.target, Linear())])]),
     ]
     for other in others:
-        assert compiled(other, Flat().point(G)) is None
+        assert compiled_samples(other) is None
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from gramian.discriminant import covariances, discriminants, principal_directions, span
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from gramian.coordinates import span_of
+from gramian.execution import Serial
 from gramian.features import Array, Sparse
+from gramian.starts import discriminants, principal_directions
+from gramian.starts.moments import class_moments
 
 
 @pytest.fixture
@@ -20,7 +23,7 @@ def angles(A, B):
 
 def test_covariances_add_up(data):
     X, labels = data
-    within, between = covariances(Array(X), labels)
+    within, between = class_moments(Array(X), labels, Serial())
     np.testing.assert_allclose(within + between, np.cov(X.T, bias=True), atol=1e-10)
     expected = sum(np.cov(X[labels == c].T, bias=True) * np.mean(labels == c) for c in range(4))
     np.testing.assert_allclose(within, expected, atol=1e-10)
@@ -28,7 +31,7 @@ def test_covariances_add_up(data):
 
 def test_discriminants_are_fisher_s(data, monkeypatch):
     X, labels = data
-    monkeypatch.setattr("gramian.discriminant.RIDGE", 0.0)
+    monkeypatch.setattr("gramian.starts.discriminant.RIDGE", 0.0)
     found = discriminants(Array(X), labels, 3, np.random.default_rng(0))
     expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, labels).scalings_[:, :3]
     assert angles(found, expected).min() > 1 - 1e-6
@@ -44,8 +47,9 @@ def test_rank_beyond_the_classes_is_filled_up(data, dtype):
 
 def test_many_features_are_reduced_first(data, monkeypatch):
     X, labels = data
-    monkeypatch.setattr("gramian.discriminant.LARGEST_COVARIANCE", 4)
-    monkeypatch.setattr("gramian.discriminant.PRINCIPAL", 4)
+    for module in ("discriminant", "principal"):
+        monkeypatch.setattr(f"gramian.starts.{module}.LARGEST_MOMENT", 4)
+    monkeypatch.setattr("gramian.starts.discriminant.PRINCIPAL", 4)
     for features in (Array(X), Sparse(scipy.sparse.csr_array(X))):
         assert discriminants(features, labels, 2, np.random.default_rng(0)).shape == (8, 2)
 
@@ -53,7 +57,7 @@ def test_many_features_are_reduced_first(data, monkeypatch):
 @pytest.mark.parametrize("largest", [2000, 2])
 def test_principal_directions(largest, data, monkeypatch):
     X, _ = data
-    monkeypatch.setattr("gramian.discriminant.LARGEST_COVARIANCE", largest)
+    monkeypatch.setattr("gramian.starts.principal.LARGEST_MOMENT", largest)
     found = principal_directions(Array(X), 3, np.random.default_rng(0))
     assert angles(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
 
@@ -64,7 +68,7 @@ def test_span_of_few_samples(decades, rng, dtype):
         np.logspace(0, -decades, 20)[:, None] * np.linalg.qr(rng.standard_normal((20, 20)))[0]
     )
     X = (X - X.mean(axis=0)).astype(dtype)
-    inside = span(Array(X))
+    inside = span_of(Array(X))
     k = inside.features.shape[1]
     basis = inside.lift(np.eye(k))
     tol = 1e-3 if dtype == np.float32 else 1e-6
@@ -78,11 +82,11 @@ def test_span_of_few_samples(decades, rng, dtype):
 
 
 def test_there_is_no_span_of_many_samples_or_of_none(rng):
-    assert span(Array(rng.standard_normal((20, 6)))) is None
-    assert span(Array(np.zeros((6, 20), np.float32))) is None
+    assert span_of(Array(rng.standard_normal((20, 6)))) is None
+    assert span_of(Array(np.zeros((6, 20), np.float32))) is None
 
 
 def test_a_span_keeps_what_one_feature_outshines(rng):
     X = rng.standard_normal((40, 60))
     X[:, 0] *= 1e9
-    assert span(Array(X)).features.shape == (40, 40)
+    assert span_of(Array(X)).features.shape == (40, 40)

@@ -134,7 +134,7 @@ class LogDetKL(KernelMap):
             checked_number("alpha", self.alpha, least=0, below=1)
             n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
             self._check_settings(X.shape[0])
-            kernel, rng = self._input_kernel.decompose(X), as_generator(self.random_state)
+            kernel, rng = self._decompose(X), as_generator(self.random_state)
             self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
         self._warn()
         return self
@@ -162,7 +162,7 @@ class LogDetKL(KernelMap):
             bad = np.flatnonzero((asked.target == 0) & (asked.sense <= 0))
             if bad.size:
                 raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
-            self._learn(X, self._input_kernel.decompose(X), asked, as_generator(self.random_state))
+            self._learn(X, self._decompose(X), asked, as_generator(self.random_state))
         self._warn()
         return self
 

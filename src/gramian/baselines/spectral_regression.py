@@ -115,7 +115,7 @@ class KernelSpectralRegression(KernelMap):
             n_pairs = checked_pairing(y, self.n_pairs)
             self._check_settings(X.shape[0])
             pairs, same = labelled_pairs(y, n_pairs, random_state=as_generator(self.random_state))
-            self._learn(X, self._input_kernel.decompose(X), pairs, same)
+            self._learn(X, self._decompose(X), pairs, same)
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, *, y: Any) -> Self:
@@ -137,7 +137,7 @@ class KernelSpectralRegression(KernelMap):
             pairs = checked_pairs(pairs, X.shape[0])
             same = checked_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])
-            self._learn(X, self._input_kernel.decompose(X), pairs, same)
+            self._learn(X, self._decompose(X), pairs, same)
         return self
 
     def _check_settings(self, n_samples: int) -> None:

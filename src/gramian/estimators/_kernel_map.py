@@ -42,6 +42,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """How the kernel of the samples is made."""
         return InputKernel.of(self)
 
+    def _decompose(self, X: Any) -> DecomposedKernel:
+        """Return the kernel of the samples, decomposed."""
+        return self._input_kernel.decompose(X)
+
     def transform(self, X: Any) -> Matrix:
         """New samples, embedded: k_xᵀ K₀⁺ G, k_x their kernel with the samples learned from.
 

@@ -147,7 +147,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         with unchanged_on_failure(self):
             X, y = self._read_labels(X, y)
             n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
-            rng, kernel = self._generator(), self._input_kernel.decompose(X)
+            rng, kernel = self._generator(), self._decompose(X)
             asked = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, asked, checked_weight(None, n_pairs, X.dtype), rng)
         self._warn(result)
@@ -175,7 +175,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         with unchanged_on_failure(self):
             X, asked = self._read_pairs(X, pairs, target, sense)
             weight = checked_weight(sample_weight, len(asked.pairs), X.dtype)
-            result = self._learn(X, self._input_kernel.decompose(X), asked, weight, self._generator())
+            result = self._learn(X, self._decompose(X), asked, weight, self._generator())
         self._warn(result)
         return self
 

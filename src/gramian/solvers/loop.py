@@ -12,7 +12,7 @@ from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
 from gramian.solvers.solver import Ending, Result, Solver, Step
 
-__all__ = ["minimize"]
+__all__ = ["minimize", "settled"]
 
 # Steps after which images are computed afresh: they drift by rounding as they are carried along.
 REFRESH_EVERY = {np.dtype(np.float32): 64, np.dtype(np.float64): 1024}
@@ -129,9 +129,9 @@ class Loop(NamedTuple):
             return Ending.STUCK.value, slow
         if not self.solver.stops:
             return "", 0
-        settled = self.settled(before, step.evaluation)
-        slow = slow + 1 if settled else 0
-        return self.fitted(step.evaluation) or (settled if slow >= self.solver.patience else ""), slow
+        small = settled(before, step.evaluation, self.tol)
+        slow = slow + 1 if small else 0
+        return self.fitted(step.evaluation) or (small if slow >= self.solver.patience else ""), slow
 
     def fitted(self, evaluation: Evaluation) -> str:
         """Return the first rule, if the value is small against that of W = 0; else ""."""
@@ -141,14 +141,15 @@ class Loop(NamedTuple):
             return "the gradient is zero"
         return ""
 
-    def settled(self, before: Evaluation, after: Evaluation) -> str:
-        """Return the second or third rule, if the value or the factor hardly changed; else ""."""
-        if before.value - after.value <= self.tol * abs(before.value):
-            return "relative decrease of the cost below tol"
-        moved = np.linalg.norm(after.point.G - before.point.G)
-        if moved <= self.tol * np.linalg.norm(before.point.G):
-            return "relative change of the factor below tol"
-        return ""
+
+def settled(before: Evaluation, after: Evaluation, tol: float) -> str:
+    """Return the second or third rule, if the value or the factor hardly changed; else ""."""
+    if before.value - after.value <= tol * abs(before.value):
+        return "relative decrease of the cost below tol"
+    moved = np.linalg.norm(after.point.G - before.point.G)
+    if moved <= tol * np.linalg.norm(before.point.G):
+        return "relative change of the factor below tol"
+    return ""
 
 
 def conclude(evaluation: Evaluation, message: str, halted: bool, max_iter: int) -> tuple[Ending, str]:
