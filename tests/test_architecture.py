@@ -1,30 +1,43 @@
-"""Arrows point down only: which part may import which."""
+"""The rules of the house: arrows point down, one registry a role, named work, inheritance one deep, short files."""
 
 import ast
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
 
 import gramian
 from gramian.geometries import GEOMETRIES, Geometry
+from gramian.losses import LOSSES, Loss
+from gramian.measurements import MEASUREMENTS, Measurement
+from gramian.solvers import SOLVERS, Solver
+from gramian.supervision import SUPERVISIONS, Supervision
 
 SOURCE = Path(gramian.__file__).parent
-PARTS = {"features", "measurements", "losses", "geometries", "solvers"}
 LAYERS = [
-    {"_kernels", "types", "checks"},
+    {"_kernels", "types", "warn"},
+    {"checks"},
     {"features", "measurements", "losses", "penalties", "geometries", "execution"},
-    {"closeness"},
+    {"closeness", "coordinates"},
     {"objective"},
-    {"streams", "initialise", "sampling", "discriminant", "datasets"},
+    {"starts", "supervision", "datasets"},
     {"solvers"},
-    {"contracts"},
-    {"progress"},
+    {"progress", "contracts"},
     {"estimators"},
     {"baselines"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE) != Path("__init__.py"))
+REGISTRIES = {
+    "GEOMETRIES": (GEOMETRIES, Geometry),
+    "LOSSES": (LOSSES, Loss),
+    "MEASUREMENTS": (MEASUREMENTS, Measurement),
+    "SOLVERS": (SOLVERS, Solver),
+    "SUPERVISIONS": (SUPERVISIONS, Supervision),
+}
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 
 
 def part_of(path):
@@ -47,14 +60,14 @@ def test_every_part_has_a_level():
     assert {part_of(path) for path in FILES} == set(LEVEL)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@each_file
 def test_imports_point_down(path):
     own = part_of(path)
     for other in imported_parts(path):
         assert other == own or LEVEL[other] < LEVEL[own], f"{own} imports {other}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@each_file
 def test_files_and_functions_are_short(path):
     tree = ast.parse(path.read_text())
     assert len(path.read_text().splitlines()) <= 400
@@ -65,14 +78,74 @@ def test_files_and_functions_are_short(path):
             assert length <= 75, f"{node.name} has {length} lines"
 
 
-def test_every_geometry_is_registered_with_examples():
-    registered = set(GEOMETRIES.values())
-    # Docstrings define geometries of their own, elsewhere.
-    home = "gramian.geometries."
-    assert registered == {kind for kind in Geometry.__subclasses__() if kind.__module__.startswith(home)}
-    for kind in registered:
-        assert kind.examples
-        assert all(type(example) is kind for example in kind.examples)
+def module_level_names(tree):
+    """The functions and imports of a module: what can be sent to another process by its name."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+
+
+def works_handed_to_run(tree):
+    """The first argument of every call x.run(work, ...) on an execution or a problem."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run":
+            yield node.args[0]
+
+
+@each_file
+def test_work_is_a_module_level_function(path):
+    tree = ast.parse(path.read_text())
+    if part_of(path) == "execution":
+        return
+    known = {*module_level_names(tree), "work"}
+    for work in works_handed_to_run(tree):
+        name = work.value if isinstance(work, ast.Attribute) else work
+        assert isinstance(name, ast.Name), f"{ast.unparse(work)} is not a name"
+        assert name.id in known, f"{ast.unparse(work)} is not defined at module level"
+
+
+def test_the_rule_on_work_sees_lambdas_and_closures():
+    tree = ast.parse(
+        "def f(e, s):\n    def inner(b): ...\n    e.run(lambda b: b, s)\n    e.run(inner, s)\n    e.run(f, s)"
+    )
+    found = [isinstance(w, ast.Name) and w.id in set(module_level_names(tree)) for w in works_handed_to_run(tree)]
+    assert found == [False, False, True]
+
+
+@pytest.mark.parametrize("name", REGISTRIES)
+def test_every_part_is_in_the_one_registry_of_its_role(name):
+    registry, kind = REGISTRIES[name]
+    own = {part for part in kind.__subclasses__() if part.__module__.startswith("gramian.")}
+    assert set(registry.values()) == own
+    defined = [
+        path
+        for path in FILES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.AnnAssign | ast.Assign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id == name
+    ]
+    assert len(defined) == 1
+
+
+@pytest.mark.parametrize("kind", [*GEOMETRIES.values(), *LOSSES.values()], ids=lambda kind: kind.__name__)
+def test_parts_with_settings_have_examples_of_them(kind):
+    assert kind.examples
+    assert all(type(example) is kind for example in kind.examples)
+
+
+@each_file
+def test_inheritance_is_one_deep(path):
+    """A class of ours may have a base of ours, but that base has none: readers look in one place."""
+    module = importlib.import_module("gramian." + ".".join(path.relative_to(SOURCE).with_suffix("").parts))
+    for _, kind in inspect.getmembers(module, inspect.isclass):
+        ours = [base for base in kind.__bases__ if base.__module__.startswith("gramian.")]
+        for base in ours:
+            assert not [deeper for deeper in base.__bases__ if deeper.__module__.startswith("gramian.")], (
+                f"{kind.__name__} -> {base.__name__} -> ..."
+            )
 
 
 def test_public_names_resolve():

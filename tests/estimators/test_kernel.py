@@ -360,7 +360,11 @@ BAD = {
     "alpha above 1": ({"alpha": 1.5}, None, r"alpha=1.5 asks for negative distances. Choose a number in \[0, 1\]"),
     "n_pairs 0": ({"n_pairs": 0}, None, "n_pairs=0 is not valid"),
     "negative ridge": ({"ridge": -1}, None, "ridge=-1 is not valid"),
-    "unknown init": ({"init": "pca"}, None, "init='pca' is unknown. Choose 'kernel', 'identity', 'random', or"),
+    "unknown init": (
+        {"init": "pca"},
+        None,
+        "init='pca' is unknown. Choose one of 'kernel', 'identity', 'random', 'frame', or",
+    ),
     "init of another shape": ({"init": np.ones((2, 2))}, None, r"init has shape \(2, 2\); expected .* = \(60, 3\)"),
     "unknown geometry": ({"geometry": "round"}, None, "geometry='round' is unknown"),
 }
@@ -408,7 +412,7 @@ def test_bounds_that_can_both_be_kept_are_no_contradiction(data):
 
 def test_no_convergence_is_a_warning_at_the_caller(data):
     X, y = data
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations") as caught:
+    with pytest.warns(ConvergenceWarning, match="not converged, max_iter=1 reached") as caught:
         KernelLearner(3, max_iter=1, tol=1e-12, random_state=0).fit(X, y)
     assert caught[0].filename == __file__
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from gramian import PSDRegressor
 from gramian.estimators._base import check_finite
 from gramian.geometries import Polar
-from gramian.solvers import GradientDescent, Online, Result
+from gramian.solvers import Ending, GradientDescent, Online, Result
 
 from helpers import regression
 
@@ -175,9 +175,12 @@ def test_callback_and_verbose(data, capsys):
     seen = []
     PSDRegressor(random_state=0, verbose=2, callback=seen.append).fit(*data)
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == len(seen) + 1
-    PSDRegressor(random_state=0, verbose=1).fit(*data)
-    assert capsys.readouterr().err.startswith("iteration")
+    assert len(lines) == len(seen) + 2  # the heading, and why it ended
+    model = PSDRegressor(random_state=0, verbose=1).fit(*data)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("iteration")
+    assert int(lines[-2].split()[0]) == model.n_iter_
+    assert lines[-1] == model.message_
 
 
 BAD = {
@@ -302,8 +305,8 @@ def test_edge_cases_have_right_answers(rng):
 
 def test_online_that_ends_higher_than_it_began_warns():
     model = PSDRegressor(solver="online")
-    model.converged_ = True
-    result = Result(None, 2.0, 1, False, "", {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)})
+    model.history_ = {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)}
+    result = Result(None, 2.0, 1, Ending.EXHAUSTED, "", model.history_)
     with pytest.warns(ConvergenceWarning, match=r"the cost rose from 1.00e\+00 to 2.00e\+00. Give smaller steps"):
         model._warn(result)
 

@@ -116,7 +116,7 @@ def test_integer_targets_are_numbers():
 def test_long_data_is_worked_on_in_pieces_with_the_same_result(rng):
     X, y, _, start = regression(rng, 20000, 5, 2)
     whole = Problem([Block(Array(X), [Term(Each(20000), y)])])
-    assert len(whole.pieces) == 3
+    assert len(whole.shards) == 3
     whole_evaluation = whole.evaluate(Flat().point(start))
     assert whole_evaluation.value == pytest.approx(0.5 * np.mean((np.sum((X @ start) ** 2, axis=1) - y) ** 2))
 

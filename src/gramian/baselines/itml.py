@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet_metric import itml_cycle
@@ -23,11 +22,12 @@ from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["ITML"]
 
 
-class ITML(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ITML(LearnedDistance, BaseEstimator):
     """A distance of full rank, as near to a prior A₀ as pairs allow.
 
     Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and slacked bounds ξ, with zᵀAz <= ξ_i for pairs that should be near
@@ -177,9 +177,8 @@ class ITML(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 break
         else:
             self.message_ = f"max_iter={self.max_iter} reached"
-            warnings.warn(
+            warn_user(
                 f"not converged after max_iter={self.max_iter} cycles: the last changed {change:.1e} of the duals. "
                 "Raise max_iter or tol, or lower gamma.",
                 ConvergenceWarning,
-                stacklevel=5,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
@@ -23,7 +23,7 @@ from gramian.types import Matrix
 __all__ = ["LEGO"]
 
 
-class LEGO(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LEGO(LearnedDistance, BaseEstimator):
     """A distance of full rank that takes one step for each pair which is not as near, or as far, as it should be.
 
     The step minimises D(A, A_t) + ½ η (zᵀAz - y)², D the LogDet divergence and y the squared distance asked for. Its

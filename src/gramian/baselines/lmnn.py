@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
@@ -28,6 +27,7 @@ from gramian.supervision import LabelTriplets, Scene
 from gramian.supervision.sampling import as_generator
 from gramian.supervision.triplets import MARGIN, rescale_to_margin
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["LMNN", "lmnn_objective"]
 
@@ -39,7 +39,7 @@ ROUND = 50
 HELD = 2**22
 
 
-class LMNN(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LMNN(LearnedDistance, BaseEstimator):
     """A distance by which each sample's targets are nearer than samples of other classes, by a margin.
 
     Minimises, over W = A (r = d) or W of rank r, with D the squared learned distance,
@@ -184,11 +184,10 @@ class LMNN(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             active = merge_triplets(active, violated, len(labels))
         else:
             self.message_ = f"max_iter={self.max_iter} rounds done"
-            warnings.warn(
+            warn_user(
                 f"not converged after max_iter={self.max_iter} rounds: the last changed or missed {change:.1e} of an "
                 f"objective of {objective:.1e}. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return factor
 

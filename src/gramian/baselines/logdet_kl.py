@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["LogDetKL"]
 
@@ -212,9 +212,8 @@ class LogDetKL(KernelMap):
     def _warn(self) -> None:
         """Issue a ConvergenceWarning if the sweeps did not converge."""
         if not self.converged_:
-            warnings.warn(
+            warn_user(
                 f"not converged after max_iter={self.max_iter} sweeps: in the last one the dual variables changed by "
                 f"{self._change:.2e}, of {np.abs(self.dual_).sum():.2e}. Raise max_iter or tol, or lower slack.",
                 ConvergenceWarning,
-                stacklevel=3,
             )

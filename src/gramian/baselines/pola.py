@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import check_apart, learn_from_pairs, store_matrix
 from gramian.checks import checked_number
@@ -18,7 +18,7 @@ from gramian.types import Matrix, Vector
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
 
 
-class POLA(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class POLA(LearnedDistance, BaseEstimator):
     """A distance, and a threshold b on its square, that should leave a margin of 1 between near and far pairs.
 
     Each pair with sign y asks for y (b - zᵀAz) >= 1. Where that does not hold, (A, b) moves to the nearest point where

@@ -22,6 +22,7 @@ from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import align_signs
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["MaximumVarianceUnfolding"]
 
@@ -146,10 +147,9 @@ class MaximumVarianceUnfolding(BaseEstimator):
     def _warn(self) -> None:
         """Issue a ConvergenceWarning if the duality gap is large."""
         if abs(self.gap_) > LARGEST_GAP:
-            warnings.warn(
+            warn_user(
                 f"the solution is inaccurate: its relative duality gap is {self.gap_:.1e}. Choose another solver.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gramian.contracts.builders import SHAPE, Shape, random_problem
 from gramian.contracts.invariances import (
     FIRST_ORDER,
-    SOLVERS,
+    PATH_SOLVERS,
     check_data_rotation,
     check_descent,
     check_factor_rotation,
@@ -146,7 +146,7 @@ def list_checks(geometry: Geometry, shape: Shape) -> Iterator[tuple[str, Callabl
             yield identity.__name__, partial(identity, geometry, problem=problem(kind), shape=shape)
     for identity in DATA_IDENTITIES:
         yield identity.__name__, partial(identity, geometry, shape=shape)
-    for solver in SOLVERS:
+    for solver in PATH_SOLVERS:
         for dtype in (np.float64, np.float32):
             falling = problem("pairs", dtype=dtype)
             yield "check_descent", partial(check_descent, geometry, problem=falling, solver=solver, shape=shape)

@@ -21,7 +21,7 @@ from gramian.solvers import Armijo, ConjugateGradient, GradientDescent, Solver, 
 
 __all__ = [
     "FIRST_ORDER",
-    "SOLVERS",
+    "PATH_SOLVERS",
     "check_data_rotation",
     "check_descent",
     "check_factor_rotation",
@@ -31,7 +31,7 @@ __all__ = [
 #: Solvers whose paths can be compared step by step; the conjugate gradients in a trust region magnify rounding.
 FIRST_ORDER: tuple[Solver, ...] = (GradientDescent(Armijo(initial=None)), ConjugateGradient())
 #: The batch solvers that a geometry is checked with.
-SOLVERS: tuple[Solver, ...] = (*FIRST_ORDER, TrustRegion())
+PATH_SOLVERS: tuple[Solver, ...] = (*FIRST_ORDER, TrustRegion())
 
 
 def check_factor_rotation(geometry: Geometry, rng: np.random.Generator, shape: Shape = SHAPE) -> None:
@@ -63,7 +63,7 @@ def check_data_rotation(geometry: Geometry, rng: np.random.Generator, shape: Sha
 
 
 def check_target_scaling(
-    geometry: Geometry, rng: np.random.Generator, solver: Solver = SOLVERS[0], shape: Shape = SHAPE
+    geometry: Geometry, rng: np.random.Generator, solver: Solver = PATH_SOLVERS[0], shape: Shape = SHAPE
 ) -> None:
     """Raise an AssertionError unless μ times the targets, from √μ times the start, lead to μ W step by step."""
     point = random_point(geometry, rng, shape)
@@ -86,7 +86,7 @@ def check_descent(
     geometry: Geometry,
     rng: np.random.Generator,
     problem: Problem,
-    solver: Solver = SOLVERS[0],
+    solver: Solver = PATH_SOLVERS[0],
     shape: Shape = SHAPE,
 ) -> None:
     """Raise an AssertionError unless the costs of a batch solver fall, and never increase but for rounding."""

@@ -16,6 +16,7 @@ from gramian.datasets.dataset import Dataset
 from gramian.datasets.download import fetch_arrays
 from gramian.datasets.planted import make_three_groups
 from gramian.datasets.prepare import sample_classes
+from gramian.warn import warn_user
 
 __all__ = ["DatasetNotFound", "describe", "digits_389", "gyrb", "is_available", "load", "names"]
 
@@ -114,9 +115,8 @@ def load_file(name: str, entry: Entry, download: bool) -> Dataset:
     try:
         store.write(store.cache_folder() / f"{stem}.npz", arrays)
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"{stem} was downloaded but cannot be stored: {error}. Set GRAMIAN_CACHE to a writable folder.",
-            stacklevel=3,
         )
     return dataset
 

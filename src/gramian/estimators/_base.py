@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from gramian.progress import progress_printer
 from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["PSDEstimator", "check_finite", "uses_online", "whitened_geometry"]
 
@@ -119,7 +119,7 @@ class PSDEstimator(BaseEstimator):
             )
         elif result.ending is Ending.EXHAUSTED:
             message = (
-                f"not converged: {result.message}. The gradient's norm is {norm[-1]:.2e}, at first it was "
+                f"not converged, {result.message}: the gradient's norm is {norm[-1]:.2e}, at first it was "
                 f"{norm[0]:.2e}. {advice}"
             )
         elif result.ending is Ending.STUCK:
@@ -129,7 +129,7 @@ class PSDEstimator(BaseEstimator):
             )
         else:
             return
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warn_user(message, ConvergenceWarning)
 
 
 def check_finite(factor: Matrix) -> Matrix:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import roc_curve
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -24,7 +25,7 @@ def has_threshold(learner: Any) -> bool:
     raise AttributeError("no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y.")
 
 
-class LearnedDistance:
+class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of estimators with `components_` (r, d): the distance of u and v is ‖components_ (u - v)‖."""
 
     components_: Matrix
@@ -37,6 +38,10 @@ class LearnedDistance:
         ----------
         X : array or sparse matrix, shape (n, d)
         """
+        return self._map(X)
+
+    def _map(self, X: Any) -> Matrix:
+        """Return mapped samples as an array, whatever `set_output` says of `transform`."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
@@ -50,7 +55,7 @@ class LearnedDistance:
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
             return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
-        Z = self.transform(X)
+        Z = self._map(X)
         index = checked_indices(pairs, "pairs", 2, len(Z))
         return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
 
@@ -105,7 +110,7 @@ class LearnedDistance:
         return np.where(self.pair_distance(pairs, X) <= self.threshold_, 1, -1)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +13,7 @@ from sklearn.preprocessing import KernelCenterer
 
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["InputKernel"]
 
@@ -108,10 +108,9 @@ def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
             "Choose another kernel."
         )
     if least < -rounding:
-        warnings.warn(
+        warn_user(
             f"the centred kernel has negative eigenvalues, down to {least:.3g} where the largest is {largest:.3g}; "
             "they are taken as 0.",
-            stacklevel=4,
         )
     kept = np.flatnonzero(values > rounding)[::-1]
     return values[kept], vectors[:, kept], least

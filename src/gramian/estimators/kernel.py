@@ -24,6 +24,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["KernelLearner"]
 
+CHOICES = ("kernel", "identity", "random", "frame")
+
 
 class KernelLearner(KernelMap, PSDEstimator):
     """A kernel K = G Gᵀ of rank r over given samples, improved by labels or by the distances of pairs.
@@ -216,12 +218,12 @@ class KernelLearner(KernelMap, PSDEstimator):
         if self.rank is not None:
             check_rank(self.rank, n)
         rank = checked_rank(self.rank, n, geometry)
-        if self.init == "kernel" and isinstance(self.init, str):
+        if isinstance(self.init, str) and self.init == "kernel":
             start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
             return coordinates.to_solver(start)
         # At low rank the first columns of the identity would be the first samples alone.
         init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
         situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
-        G = resolve_start(init, situation, rank, rng, choices=("kernel", "identity", "random", "frame"))
+        G = resolve_start(init, situation, rank, rng, choices=CHOICES)
         G = G - G.mean(axis=0) if rank < n else G
         return fit_scale(problem, G) if isinstance(self.init, str) else coordinates.to_solver(G)

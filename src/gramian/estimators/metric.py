@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from gramian.checks import checked_number
@@ -30,7 +29,7 @@ STREAM_LENGTH = 15
 STARTS = ("identity", "lda", "pca", "random")
 
 
-class MetricLearner(LearnedDistance, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PSDEstimator):
+class MetricLearner(LearnedDistance, PSDEstimator):
     """A distance ‖G ᵀ(u - v)‖ that makes nearest neighbours, clustering and retrieval better and smaller.
 
     The subspace and the distance in it are learned together, from class labels (`fit`), from pairs that should be near

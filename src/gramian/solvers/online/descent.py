@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from gramian.solvers.online.compiled import descend
 from gramian.solvers.online.schedule import Schedule
 from gramian.solvers.solver import Solver, Step
 from gramian.types import Vector
+from gramian.warn import warn_user
 
 __all__ = ["Memory", "Online"]
 
@@ -107,10 +107,9 @@ class Online(Solver):
                 arrived = problem.evaluate(point)
             if arrived.value <= 2 * evaluation.value:
                 return arrived, schedule.after(n)
-        warnings.warn(
+        warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
             ConvergenceWarning,
-            stacklevel=3,
         )
         return evaluation, schedule.after(n)
 
