@@ -109,9 +109,13 @@ class Coordinates:
         return self.units.target**-loss.degree
 
 
-def units_of_regression(X: Any, y: Vector) -> Units:
-    """Return the units in which vectors (n, d) or matrices (n, d, d), and targets (n,), are near 1."""
-    return Units(data_unit_of(X), unit_of(largest(y), 2))
+def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units:
+    """Return the units in which vectors (n, d) or matrices (n, d, d), and targets (n,), are near 1.
+
+    Where W has no scale of its own (`scale_free`), targets take the square of the data's unit: then W is the same.
+    """
+    data = data_unit_of(X)
+    return Units(data, data**2 if scale_free else unit_of(largest(y), 2))
 
 
 def data_unit_of(X: Any) -> float:

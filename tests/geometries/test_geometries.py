@@ -216,3 +216,13 @@ def test_geometries_are_values():
     assert Polar(0.5) == Polar()
     assert Polar(0.4) != Polar()
     assert len({repr(geometry) for geometry in POINTS}) == len(set(POINTS)) == len(POINTS)
+
+
+def test_geometries_are_equal_by_their_fields():
+    """Large matrices too, whose printed forms are the same."""
+    one, other = np.eye(60), np.eye(60)
+    other[30, 30] = 2
+    assert Scaled(one) == Scaled(one.copy())
+    assert Scaled(one) != Scaled(other)
+    assert Polar(0.5) == Polar() != Polar(0.4)
+    assert len({Polar(0.5), Polar(), Polar(0.4)}) == 2

@@ -200,7 +200,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         name = "identity" if rank == d else "pca"
         situation = Situation(scene.features, scene.execution)
         start = resolve_start(name, situation, rank, scene.rng, choices=("identity", "pca"))
-        return rescale_to_margin(scene.features, start, triplets)
+        return rescale_to_margin(scene, start, triplets)
 
 
 def lmnn_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:

@@ -192,7 +192,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._generator()
             solver = self._solver(rng)
-            units = units_of_regression(data.X, data.y) if stream is None else stream.units
+            bounded = self._geometry().bounded
+            units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
             coordinates = Coordinates.in_units(data.X, units)
             journal = self._journal(coordinates.cost_scale(loss))
             problem = self._problem(data, coordinates, loss)

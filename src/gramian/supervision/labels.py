@@ -79,7 +79,7 @@ class LabelTriplets(Supervision):
             # The present metric is close already: targets need no pull.
             self.pull = 0.0
             return start
-        return rescale_to_margin(scene.features, start, self._found)
+        return rescale_to_margin(scene, start, self._found)
 
     def search_all(self, Z: Matrix, scene: Scene) -> Matrix:
         """Return triplets (m, 3) of all samples as anchors, which are mapped to Z (n, k)."""
@@ -92,8 +92,9 @@ class LabelTriplets(Supervision):
         """
         n = len(self.labels)
         anchors = None if n <= ANCHORS else np.sort(scene.rng.choice(n, ANCHORS, replace=False))
-        Z = scene.features.image(factor)
-        return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, anchors, scene.execution)
+        return search_triplets(
+            scene.image(factor), self.labels, self.n_targets, self.n_impostors, anchors, scene.execution
+        )
 
     def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
         """Return the mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""

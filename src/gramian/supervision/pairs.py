@@ -79,7 +79,7 @@ class GivenPairs(Supervision):
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Fix targets and senses; signs take them from the distances under the start."""
-        squared = None if self.y is None else Pairs(self.pairs).predict(scene.features.image(start))
+        squared = None if self.y is None else Pairs(self.pairs).predict(scene.image(start))
         self.resolve_targets(squared)
         return start
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from gramian._kernels.neighbours import update_neighbours
 from gramian.checks import checked_number
 from gramian.execution import Execution, Serial
+from gramian.supervision.supervision import Parts
 from gramian.types import Matrix, Vector
 
 __all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets"]
@@ -209,12 +210,6 @@ class Samples(NamedTuple):
     Z: Matrix
     squares: Vector
     classes: Vector
-
-
-class Parts(NamedTuple):
-    """A total that is a list: adding two of them joins the lists."""
-
-    parts: list[Matrix]
 
 
 def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: int) -> tuple[None, Parts]:

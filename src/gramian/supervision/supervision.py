@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from gramian.features import Features
 from gramian.objective import Term
 from gramian.types import Matrix
 
-__all__ = ["Scene", "Supervision"]
+__all__ = ["Parts", "Scene", "Supervision"]
 
 
 class Scene(NamedTuple):
@@ -21,6 +22,24 @@ class Scene(NamedTuple):
     features: Features
     rng: np.random.Generator
     execution: Execution = Serial()
+
+    def image(self, B: Matrix) -> Matrix:
+        """Return X B, shape (N, k), through the execution; one pass."""
+        n, count = self.features.shape[0], self.features.n_pieces
+        edges = np.linspace(0, n, count + 1).astype(int).tolist()
+        pieces = self.execution.place([self.features.take(slice(*cut)) for cut in pairwise(edges)])
+        return np.concatenate(self.execution.run(image_rows, pieces, B=B)[1].parts)
+
+
+class Parts(NamedTuple):
+    """A total that is a list: the sum of two joins them."""
+
+    parts: list[Any]
+
+
+def image_rows(features: Features, *, B: Matrix) -> tuple[None, Parts]:
+    """Join the images of some rows."""
+    return None, Parts([features.image(B)])
 
 
 class Supervision(ABC):

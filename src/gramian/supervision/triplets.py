@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gramian.features import Features
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Term
@@ -52,7 +51,7 @@ class GivenTriplets(Supervision):
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters."""
-        return start if resume else rescale_to_margin(scene.features, start, self.triplets)
+        return start if resume else rescale_to_margin(scene, start, self.triplets)
 
     def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
         """Return the mean over triplets of ½ max(0, margin - prediction)²."""
@@ -77,7 +76,7 @@ def pull_term(triplets: Matrix, n_samples: int, price: float, dtype: np.dtype) -
     return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), np.full(m, 2 * price / m, dtype))
 
 
-def rescale_to_margin(features: Features, start: Matrix, triplets: Matrix) -> Matrix:
+def rescale_to_margin(scene: Scene, start: Matrix, triplets: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of anchors and far samples of 2, twice the margin."""
-    distance = float(np.median(Pairs(triplets[:, [0, 2]]).predict(features.image(start))))
+    distance = float(np.median(Pairs(triplets[:, [0, 2]]).predict(scene.image(start))))
     return start * start.dtype.type((2 / distance) ** 0.5) if 0 < distance < np.inf else start

@@ -1,0 +1,193 @@
+"""Executions: the same bits wherever the work is done, totals in order, one BLAS thread inside."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from gramian import Block, KernelLearner, MetricLearner, Problem, PSDRegressor, SStressMDS, Term, minimize
+from gramian.baselines import LMNN
+from gramian.execution import Serial, Threads, add_totals, resolve_execution, sum_totals
+from gramian.features import Array, Centred, Identity, Sparse
+from gramian.geometries import Flat, Polar, Scaled
+from gramian.measurements import Dense, Each, Pairs, Triplets
+from gramian.penalties import Toward
+from gramian.solvers import ConjugateGradient
+from gramian.starts import discriminants, principal_directions
+from gramian.supervision.sampling import search_triplets
+
+EXECUTIONS = [Serial(), Threads(1), Threads(2), Threads(3)]
+executions = pytest.mark.parametrize("execution", EXECUTIONS, ids=repr)
+
+
+@pytest.fixture(autouse=True)
+def one_blas_thread():
+    """Serial leaves threads to BLAS: its bits are those of one thread where BLAS has one."""
+    with threadpool_limits(1, "blas"):
+        yield
+
+
+def blocks_of(kind, rng):
+    """Blocks of so many samples and measurements that they are worked on in several pieces."""
+    X = rng.standard_normal((20000, 6))
+    if kind == "each":
+        return [Block(Array(X), [Term(Each(20000), rng.random(20000))])]
+    if kind == "sparse":
+        return [Block(Sparse(scipy.sparse.csr_array(X)), [Term(Each(20000), rng.random(20000))])]
+    if kind == "dense":
+        return [Block(Identity(6), [Term(Dense(rng.standard_normal((40000, 6, 6))), rng.random(40000))])]
+    X, m = X[:5000], 70000
+    if kind == "triplets":
+        index = rng.integers(5000, size=(m, 3))
+        near = Term(Pairs(index[:, :2]), np.zeros(m), sense=np.full(m, -1))
+        terms = [Term(Triplets(index), np.ones(m), sense=np.full(m, 1)), near]
+    else:
+        terms = [Term(Pairs(rng.integers(5000, size=(m, 2))), rng.random(m), sense=rng.integers(-1, 2, m))]
+    features = Centred(Array(X + 3), X.mean(axis=0) + 3) if kind == "centred" else Array(X)
+    return [Block(features, terms), Block(Identity(6), [Toward(np.eye(6)[:, :2], 0.1)])]
+
+
+KINDS = ["each", "sparse", "dense", "pairs", "triplets", "centred"]
+
+
+@pytest.mark.parametrize("geometry", [Flat(), Scaled(), Polar(), Polar(0.5, "exp")], ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_execution_gives_the_same_bits(kind, geometry):
+    found = []
+    for execution in EXECUTIONS:
+        rng = np.random.default_rng(0)
+        problem = Problem(blocks_of(kind, rng), execution)
+        evaluation = problem.evaluate(geometry.point(rng.standard_normal((6, 2))))
+        tangent = evaluation.gradient
+        result = minimize(problem, ConjugateGradient(), evaluation.point, max_iter=4, tol=0)
+        numbers = (problem.value_at_zero, evaluation.value, evaluation.line(-tangent).guess, result.cost)
+        operators = (evaluation.apply(evaluation.point.G), evaluation.gauss_newton(tangent))
+        found.append([*numbers, *operators, tangent, result.point.G, result.history["passes"]])
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_problems_above_are_worked_on_in_pieces(kind, rng):
+    problem = Problem(blocks_of(kind, rng), Threads(2))
+    assert len(problem.shards) > 1 or problem.shards[0].in_pieces
+
+
+def test_starts_and_the_search_for_triplets_give_the_same_bits(rng):
+    X, labels = rng.standard_normal((9000, 5)), rng.integers(3, size=9000)
+    anchors = np.arange(0, 9000, 9)
+    found = [
+        (
+            discriminants(Array(X), labels, 2, np.random.default_rng(0), execution),
+            principal_directions(Array(X), 2, np.random.default_rng(0), execution),
+            search_triplets(X, labels, 2, 3, anchors, execution),
+        )
+        for execution in EXECUTIONS
+    ]
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+FITS = {
+    "regressor": (PSDRegressor(2, random_state=0), lambda m, X, y: m.fit(X, np.sum(X[:, :2] ** 2, axis=1)).factor_),
+    "metric": (MetricLearner(2, random_state=0), lambda m, X, y: m.fit(X, y).factor_),
+    "kernel": (KernelLearner(2, random_state=0, n_pairs=40000), lambda m, X, y: m.fit(X[:200], y[:200]).factor_),
+    "map": (SStressMDS(2, metric="euclidean"), lambda m, X, y: m.fit(X[:300]).embedding_),
+    "lmnn": (LMNN(2, max_iter=3), lambda m, X, y: m.fit(X[:300], y[:300]).components_),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_n_jobs_does_not_change_a_bit_of_a_fit(name, rng):
+    y = rng.integers(3, size=3000)
+    X = rng.standard_normal((3000, 6)) + y[:, None]
+    model, fit = FITS[name]
+    results = [fit(clone(model).set_params(n_jobs=jobs), X, y) for jobs in (None, 1, 2, Threads(3))]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)
+
+
+def double(block, *, factor=2):
+    return factor * block, block
+
+
+def fail_on_three(block):
+    if block == 3:
+        raise ValueError("three")
+    return None, block
+
+
+def count_blas_threads(block):
+    return None, sum(info["num_threads"] > 1 for info in threadpool_info() if info["user_api"] == "blas")
+
+
+def divide_by_zero(block):
+    return None, np.float64(1) / np.float64(block - block)
+
+
+def name_thread(block):
+    return threading.current_thread().name, 0
+
+
+@executions
+def test_work_stays_beside_its_block_and_totals_are_summed(execution):
+    shards = execution.place(list(range(10)))
+    kept, total = execution.run(double, shards, factor=3)
+    assert (kept, total) == ([3 * k for k in range(10)], 45)
+    assert execution.run(double, execution.place([7]))[1] == 7
+
+
+@executions
+def test_a_failure_reaches_the_caller(execution):
+    with pytest.raises(ValueError, match="three"):
+        execution.run(fail_on_three, execution.place(list(range(10))))
+
+
+@executions
+def test_floating_point_errors_are_treated_as_the_caller_asks(execution):
+    with np.errstate(divide="ignore"):
+        assert execution.run(divide_by_zero, execution.place([1.0] * 8))[1] == np.inf
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        execution.run(divide_by_zero, execution.place([1.0] * 8))
+
+
+def test_threads_work_side_by_side_with_one_blas_thread_each():
+    execution = Threads(2)
+    with threadpool_limits(2, "blas"):
+        assert execution.run(count_blas_threads, execution.place([0] * 8))[1] == 0
+    names = execution.run(name_thread, execution.place([0] * 8))[0]
+    assert all(name.startswith("gramian") for name in names)
+
+
+def test_totals_are_added_field_by_field_and_none_makes_none():
+    assert add_totals((1, np.ones(2))[:1], (2,)) == (3,)
+    assert sum_totals([1.5]) == 1.5
+    assert sum_totals([1, None, 2]) is None
+    assert add_totals((1, None), (2, 3)) == (3, None)
+
+
+def test_threads_are_equal_by_number_and_can_be_pickled():
+    execution = Threads(2)
+    execution.run(double, execution.place([1, 2]))
+    assert pickle.loads(pickle.dumps(execution)) == execution == Threads(2) != Threads(3)
+    assert hash(execution) == hash(Threads(2))
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+def test_bad_numbers_of_jobs_are_refused(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.* is not valid. Choose None, a number of threads, or an Execution"):
+        resolve_execution(n_jobs)
+
+
+def test_n_jobs_has_scikit_learn_s_meaning():
+    assert isinstance(resolve_execution(None), Serial)
+    assert resolve_execution(-1) == Threads(-1)
+    execution = Serial()
+    assert resolve_execution(execution) is execution
