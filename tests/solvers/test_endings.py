@@ -41,7 +41,7 @@ def problem(rng):
         (ConjugateGradient(), {"perfect": 1.0, "tol": 0.1}, Ending.CONVERGED, "cost small against that of W = 0"),
         (ConjugateGradient(), {"max_iter": 2, "tol": 0}, Ending.EXHAUSTED, "max_iter=2 reached"),
         (ConjugateGradient(), {"callback": lambda record: True}, Ending.HALTED, "stopped by the callback"),
-        (Online(step_size=0.1, delay=1.0), {"max_iter": 3}, Ending.EXHAUSTED, "max_iter=3 reached"),
+        (Online(step_size=0.1, delay=1.0), {"max_iter": 3}, Ending.EXHAUSTED, "3 epochs done"),
     ],
 )
 def test_every_ending_has_a_message(solver, settings, ending, message, problem):
@@ -91,7 +91,7 @@ def test_online_solvers_have_no_rule_to_hold(rng):
     X, y, _, _ = regression(rng, 300, 4, 2)
     model = PSDRegressor(2, solver="online", random_state=0).fit(X, y)
     assert not model.converged_
-    assert model.message_ == "max_iter=5 reached"
+    assert model.message_ == "5 epochs done"
 
 
 def test_the_history_runs_through_all_rounds(wine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["MetricLearner"]
 #: Iterations in a call of a stream.
 STREAM_LENGTH = 15
 STARTS = ("identity", "lda", "pca", "random")
+ADVICE_ON_ROUNDS = "Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
 
 
 class MetricLearner(LearnedDistance, PSDEstimator):
@@ -278,12 +280,17 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             with journal.phase("constraints"):
                 start = supervision.begin(scene, start, resume=resume)
             result = self._learn(scene, supervision, start, journal, resume)
+            planned = self._ended_as_planned(result, supervision, resume)
+            if planned:
+                result = replace(result, message=planned)
             self._store(coordinates.to_user(result.point.G), result, journal)
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
             self.__dict__.update(supervision.summary())
             self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
-        self._warn_of_rounds(result, supervision, resume)
+        if not planned:
+            length = STREAM_LENGTH if resume else supervision.round_length
+            self._warn(result, *([] if length is None else [ADVICE_ON_ROUNDS.format(length=length)]))
         return self
 
     def _learn(self, scene: Scene, supervision: Supervision, start: Matrix, journal: Journal, resume: bool) -> Result:
@@ -371,17 +378,13 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
 
-    def _warn_of_rounds(self, result: Result, supervision: Supervision, resume: bool) -> None:
-        """Warn where the fit ended early; rounds are cut short on purpose, which is no reason to."""
+    def _ended_as_planned(self, result: Result, supervision: Supervision, resume: bool) -> str:
+        """Return the message of a fit whose last round was cut short on purpose; "" for others."""
         length = STREAM_LENGTH if resume else supervision.round_length
-        if length is None:
-            return self._warn(result)
-        if result.ending is Ending.EXHAUSTED and result.n_iter == length:
-            rounds = "" if resume else f" in each of n_rounds={supervision.n_rounds} rounds"
-            self.message_ = f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
-            return None
-        advice = f"Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
-        return self._warn(result, advice)
+        if result.ending is not Ending.EXHAUSTED or result.n_iter != length:
+            return ""
+        rounds = "" if resume else f" in each of n_rounds={supervision.n_rounds} rounds"
+        return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

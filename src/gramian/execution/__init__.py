@@ -9,9 +9,20 @@ from typing import Any
 
 from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, sum_totals
 from gramian.execution.serial import Serial
-from gramian.execution.threads import Threads
+from gramian.execution.threads import Threads, one_blas_thread
 
-__all__ = ["Execution", "Serial", "Shards", "Team", "Threads", "Work", "add_totals", "resolve_execution", "sum_totals"]
+__all__ = [
+    "Execution",
+    "Serial",
+    "Shards",
+    "Team",
+    "Threads",
+    "Work",
+    "add_totals",
+    "one_blas_thread",
+    "resolve_execution",
+    "sum_totals",
+]
 
 
 def resolve_execution(n_jobs: Any) -> Execution:

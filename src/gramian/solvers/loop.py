@@ -103,7 +103,8 @@ def minimize(
             if evaluation.value > 1.01 * carried.value + enough and step.size != 0:
                 message, slow = "", 0
         halted = loop.write(evaluation, step.size)
-    ending, message = conclude(evaluation, message, halted, max_iter)
+    exhausted = f"max_iter={max_iter} reached" if solver.stops else f"{max_iter} epochs done"
+    ending, message = conclude(evaluation, message, halted, exhausted)
     journal.passes += problem.passes - passes
     return Result(evaluation.point, evaluation.value, done, ending, message, journal.history, memory)
 
@@ -152,12 +153,12 @@ def settled(before: Evaluation, after: Evaluation, tol: float) -> str:
     return ""
 
 
-def conclude(evaluation: Evaluation, message: str, halted: bool, max_iter: int) -> tuple[Ending, str]:
+def conclude(evaluation: Evaluation, message: str, halted: bool, exhausted: str) -> tuple[Ending, str]:
     """Return how a minimisation ended, and the message."""
     if halted:
         return Ending.HALTED, message or Ending.HALTED.value
     if not message:
-        return Ending.EXHAUSTED, f"max_iter={max_iter} reached"
+        return Ending.EXHAUSTED, exhausted
     if message != Ending.STUCK.value:
         return Ending.CONVERGED, message
     if at_rest(evaluation):

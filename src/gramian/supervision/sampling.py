@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import update_neighbours
 from gramian.checks import checked_number
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.supervision.supervision import Parts
 from gramian.types import Matrix, Vector
 
@@ -197,7 +197,9 @@ def search_triplets(
     if not (k and j and len(anchors)):
         raise ValueError(NO_TRIPLETS)
     tiles = execution.place([anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])])
-    found = execution.run(search, tiles, samples=samples, n_targets=k, n_impostors=j)[1]
+    # The products of a tile are too small to be shared out by BLAS.
+    with one_blas_thread():
+        found = execution.run(search, tiles, samples=samples, n_targets=k, n_impostors=j)[1]
     triplets = np.concatenate(found.parts)
     if not len(triplets):
         raise ValueError(NO_TRIPLETS)
