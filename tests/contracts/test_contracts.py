@@ -18,7 +18,7 @@ from gramian.contracts.geometry import (
 from gramian.features import Array
 from gramian.geometries import GEOMETRIES, Geometry, Polar, Scaled
 from gramian.geometries.flat import FlatPoint
-from gramian.geometries.frames import orthonormal
+from gramian.geometries.frames import polar_decompose
 from gramian.geometries.point import Straight
 from gramian.losses import Huber, Loss, Squared
 from gramian.measurements import Each, Pairs
@@ -257,7 +257,7 @@ def test_a_frame_that_drifts_is_found():
         bounded = True
 
         def point(self, G):
-            return Loose(orthonormal(G)[0])
+            return Loose(polar_decompose(G)[0])
 
     with pytest.raises(AssertionError, match="FᵀF = I along 500 steps"):
         check_geometry(Orthonormal(), without=["check_curve_velocity"])

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from gramian.geometries import AffineInvariant, Flat, Grassmann, LogEuclidean, Polar, Scaled
-from gramian.geometries.frames import RETRACTIONS, orthonormal, project
+from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 
 from helpers import POINTS, gram, tangent_at
 
@@ -105,7 +105,7 @@ def test_log_euclidean_gradient_by_finite_differences(rng, slope):
 def test_polar_update(rng, slope, weight):
     """The paper's equation for the batch polar update, with RᵀUᵀMUR in place of R UᵀMU R."""
     G = rng.standard_normal((D, R))
-    U, root = orthonormal(G)
+    U, root = polar_decompose(G)
     s = 1e-2
     frame = U - 2 * weight * s * project(U, slope @ U) @ root @ root.T
     frame = frame @ np.real(scipy.linalg.inv(scipy.linalg.sqrtm(frame.T @ frame)))
@@ -117,7 +117,7 @@ def test_polar_update(rng, slope, weight):
 
 def test_polar_with_qf_is_the_paper_s_retraction(rng, slope):
     G = rng.standard_normal((D, R))
-    U, root = orthonormal(G)
+    U, root = polar_decompose(G)
     moved = U - 2 * 0.5 * 1e-2 * project(U, slope @ U) @ root @ root.T
     Q, upper = np.linalg.qr(moved)
     np.testing.assert_allclose(
@@ -141,9 +141,9 @@ def test_weight_zero_keeps_the_subspace_and_weight_one_the_core(rng, slope):
     G = rng.standard_normal((D, R))
     fixed, free = updated(Polar(0.0), G, slope), updated(Polar(1.0), G, slope)
     assert Polar(0.0).point(G).curve(np.zeros((D + R, R))).direction is None
-    np.testing.assert_array_equal(fixed.frame, orthonormal(G)[0])
-    np.testing.assert_array_equal(free.root, orthonormal(G)[1])
-    assert not np.allclose(free.frame, orthonormal(G)[0])
+    np.testing.assert_array_equal(fixed.frame, polar_decompose(G)[0])
+    np.testing.assert_array_equal(free.root, polar_decompose(G)[1])
+    assert not np.allclose(free.frame, polar_decompose(G)[0])
 
 
 def test_full_rank_polar_is_the_affine_invariant_cone(rng, slope):
@@ -163,7 +163,7 @@ def test_full_rank_flat_update_is_the_paper_s(rng, slope):
 def test_oja_s_rule(rng):
     """On the Grassmann manifold, with M = -½ x xᵀ of the linear loss, a step is qf(U + s (I - UUᵀ) x xᵀ U)."""
     x, G = rng.standard_normal(D), rng.standard_normal((D, R))
-    U = orthonormal(G)[0]
+    U = polar_decompose(G)[0]
     Q, upper = np.linalg.qr(U + STEP * project(U, np.outer(x, x) @ U))
     arrived = updated(Grassmann("qf"), G, -0.5 * np.outer(x, x))
     np.testing.assert_allclose(arrived.G, Q * np.sign(np.diag(upper)), atol=1e-12)
