@@ -119,7 +119,7 @@ class LogEuclideanCore:
         return cls((left * (2 * np.log(sigma))) @ left.T)
 
     def derivative_of_exp(self, N: Matrix, scale: float = 1.0) -> Matrix:
-        """Return V (K ∘ VᵀNV) Vᵀ, the derivative of exp at scale · L along N (r, r); K has the divided differences of exp."""
+        """Return V (K ∘ VᵀNV) Vᵀ, the derivative of exp at scale · L along N (r, r), with divided differences K."""
         w = scale * self.w
         mean, half = (w[:, None] + w) / 2, (w[:, None] - w) / 2
         # sinh(h)/h without cancellation: K_ij = exp(mean) sinhc(half difference).

@@ -1,8 +1,8 @@
 """The base classes of geometries: `Geometry`, `Point`, `Curve` and `Motion`.
 
-A point is a matrix W = G Gᵀ with the factor **G = F R**. The *frame* F has shape (d, k), one row per feature. The *root*
-R has shape (k, r) and is small. Flat and scaled points have no root: R = I. A polar point has an orthonormal frame. A
-point of a full-rank cone has the frame I.
+A point is a matrix W = G Gᵀ with the factor **G = F R**. The *frame* F (d, k) has one row per feature. The *root* R
+(k, r) is small. Flat and scaled points have no root: R = I. A polar point has an orthonormal frame. A point of a
+full-rank cone has the frame I.
 
 Along every curve the frame is F(s) = F A(s) + T C(s), with one direction T (d, k) and small matrices A and C (k, k).
 Its image is X F(s) = (X F) A(s) + (X T) C(s). **So a whole line search costs one product with the data, X T, whatever
@@ -221,7 +221,7 @@ class Motion(NamedTuple):
     root: Matrix | None
 
     def blend(self, F: Matrix, T: Matrix | None) -> Matrix:
-        """Return Y (d, k) with F A + T C = Y Q, where Q is `normaliser`. From images of F and T, return the image of Y."""
+        """Return Y (d, k) with F A + T C = Y Q, where Q is `normaliser`; from images of F and T, the image of Y."""
         if self.C is None or T is None:
             return F
         if isinstance(self.C, float):
@@ -240,7 +240,7 @@ class Motion(NamedTuple):
         return self.root if Q is None else Q if self.root is None else Q @ self.root
 
     def carry(self, F: Matrix, T: Matrix | None) -> Matrix:
-        """Return the new frame F A + T C, shape (d, k). From images of F and T, return the image of the new frame."""
+        """Return the new frame F A + T C, shape (d, k); from images of F and T, the image of the new frame."""
         return factor_image(self.blend(F, T), self.normaliser)
 
 

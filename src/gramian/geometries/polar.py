@@ -59,7 +59,8 @@ class PolarPoint(Point):
         return self.core.velocity(self.split(tangent)[1]) if self.settings.weight < 1 else None
 
     def transport(self, tangent: Matrix, target: Point) -> Matrix:
-        """Return the tangent with ξ_U projected and S unchanged, which is parallel transport along the curve of the core."""
+        """Return the tangent with ξ_U projected and S unchanged, shape (d + r, r)."""
+        # Keeping S is parallel transport along the curve of the core.
         d = len(self.frame)
         return np.concatenate([project(target.frame, tangent[:d]), tangent[d:]])
 

@@ -100,17 +100,18 @@ class ScaledPoint(Point):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scaled(Geometry):
-    """Matrices W = G Gᵀ of rank r, with the metric tr(ξᵀ ζ (GᵀG + η I)). Descent is independent of the conditioning of W.
+    """Matrices W = G Gᵀ of rank r, with the metric tr(ξᵀ ζ (GᵀG + η I)).
 
-    The metric is that of Mishra and Sepulchre (2016); gradient descent in it is ScaledGD (Tong, Ma and Chi, 2021). As
-    in PrecGD (Zhang, Fattahi and Zhang, 2021), η > 0 regularises it for a rank above the true one. η has no units: it is
-    a fraction of tr(GᵀG)/r, which is 1 at the loss of W = 0 and falls to rounding at a perfect fit.
+    The speed of descent does not depend on the conditioning of W. The metric is that of Mishra and Sepulchre (2016);
+    gradient descent in it is ScaledGD (Tong, Ma and Chi, 2021). As in PrecGD (Zhang, Fattahi and Zhang, 2021), η > 0
+    regularises it for a rank above the true one. η is a fraction of tr(GᵀG)/r, so it needs no units. The fraction is 1
+    at the loss of W = 0 and decreases to rounding at a perfect fit.
 
     Parameters
     ----------
     moment : array, shape (d, d), optional
         A positive definite matrix C, equal or close to the second moment XᵀX/N of the data. The metric is then
-        tr(ξᵀ C ζ (GᵀCG + η I)), and descent is independent of the conditioning of the data too, as on whitened data.
+        tr(ξᵀ C ζ (GᵀCG + η I)), and the speed does not depend on the conditioning of the data either.
 
     Examples
     --------

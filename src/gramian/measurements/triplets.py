@@ -46,7 +46,7 @@ class Triplets(Measurement):
         return triplets_along(self.triplets, Z, T)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
-        """Return (L_far - L_near) Z, shape (N, k), with the weighted graph Laplacians of the pairs (a, f) and (a, n)."""
+        """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (a, f) and (a, n)."""
         return triplets_weigh(self.triplets, weight, Z)
 
     def check(self, n_samples: int) -> None:
