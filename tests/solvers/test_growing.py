@@ -72,7 +72,7 @@ def test_sizes_are_ascending_and_empty_for_small_problems():
 
 
 @pytest.mark.parametrize("name", sorted(GEOMETRIES))
-def test_growing_ends_at_the_same_cost_on_every_geometry(data, name):
+def test_growing_ends_at_no_higher_cost_on_every_geometry(data, name):
     X, y = data
     full = name in ("affine", "log-euclidean")
     # A singular W is on the border of the cone and cannot be reached.

@@ -203,7 +203,7 @@ def test_a_seed_makes_the_result_reproducible(rng):
     assert not np.array_equal(first, other)
 
 
-def test_half_of_the_samples_count_as_half_of_two_passes(rng):
+def test_descent_over_half_of_the_samples_counts_one_pass(rng):
     problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))
     before = problem.passes

@@ -71,7 +71,7 @@ class Growing:
             sizes.append(m)
         return sizes[::-1]
 
-    def start(self, problem: Problem, solver: Solver, point: Point, enough: float) -> Point:
+    def start(self, problem: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
         """Return the solution on the largest subset, solved after all smaller ones.
 
         The passes over the subsets are added to `problem.passes`, in proportion to their sizes.
@@ -83,12 +83,12 @@ class Growing:
         solver : Solver
         point : Point
             The start on the smallest subset.
-        enough : float
+        perfect_cost : float
             The cost at which a fit counts as perfect.
         """
         m = len(problem.sampled.measurement)
         for subset in reversed(self.subsets(problem, self.sizes(m, point.G.size))):
-            point = self.solve_subset(subset, solver, point, enough)
+            point = self.solve_subset(subset, solver, point, perfect_cost)
             problem.passes += subset.passes * len(subset.sampled.measurement) / m
         return point
 
@@ -100,14 +100,14 @@ class Growing:
             nested.append(nested[-1].take(np.sort(rows)))
         return nested[1:]
 
-    def solve_subset(self, subset: Problem, solver: Solver, point: Point, enough: float) -> Point:
+    def solve_subset(self, subset: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
         """Return the end point of a minimisation to low accuracy: more would fit the noise of the subset."""
         evaluation = subset.evaluate(point)
-        memory, slow = solver.start(evaluation), 0
+        memory, n_slow = solver.start(evaluation), 0
         for _ in range(self.max_iter):
             step = solver.step(evaluation, memory)
-            slow = slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
+            n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
             evaluation, memory = step.evaluation, step.memory
-            if step.size == 0 or slow == 2 or evaluation.value <= enough:
+            if step.size == 0 or n_slow == 2 or evaluation.value <= perfect_cost:
                 break
         return evaluation.point

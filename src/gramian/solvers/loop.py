@@ -80,43 +80,43 @@ def minimize(
     """
     journal = Journal(callback) if journal is None else journal
     passes = problem.passes
-    enough = (tol if perfect is None else perfect) * problem.value_at_zero
+    perfect_cost = (tol if perfect is None else perfect) * problem.value_at_zero
     if growing is not None and max_iter > 0:
         with journal.phase("growing samples"):
-            point = growing.start(problem, solver, point, enough)
+            point = growing.start(problem, solver, point, perfect_cost)
     evaluation = problem.evaluate(point)
     if not np.isfinite(evaluation.value):
         raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
     if memory is None:
         with journal.phase("choosing step sizes"):
             memory = solver.start(evaluation)
-    loop = Loop(problem, solver, tol, enough, journal, passes)
+    loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
     # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
     halted = not journal.records and loop.write(evaluation, 0.0)
-    message, done, slow = loop.check_fit(evaluation) if solver.stops else "", 0, 0
-    while not message and not halted and done < max_iter:
+    message, n_iter, n_small = loop.check_fit(evaluation) if solver.stops else "", 0, 0
+    while not message and not halted and n_iter < max_iter:
         step = solver.step(evaluation, memory)
-        done += 1
-        message, slow = loop.check_step(evaluation, step, slow)
+        n_iter += 1
+        message, n_small = loop.check_step(evaluation, step, n_small)
         evaluation, memory = step.evaluation, step.memory
-        if solver.stops and (message or done % REFRESH_EVERY[problem.dtype] == 0):
-            carried, evaluation = evaluation, problem.evaluate(evaluation.point)
+        if solver.stops and (message or n_iter % REFRESH_EVERY[problem.dtype] == 0):
+            moved, evaluation = evaluation, problem.evaluate(evaluation.point)
             # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
-            if evaluation.value > 1.01 * carried.value + enough and step.size != 0:
-                message, slow = "", 0
+            if evaluation.value > 1.01 * moved.value + perfect_cost and step.size != 0:
+                message, n_small = "", 0
         halted = loop.write(evaluation, step.size)
     ending, message = conclude(evaluation, message, halted, max_iter)
     journal.passes += problem.passes - passes
-    return Result(evaluation.point, evaluation.value, done, ending, message, journal.history, memory)
+    return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory)
 
 
 class Loop(NamedTuple):
-    """What all iterations of a minimisation share. `enough` is the cost at which a fit counts as perfect."""
+    """What all iterations of a minimisation share. `perfect_cost` is the cost at which a fit counts as perfect."""
 
     problem: Problem
     solver: Solver
     tol: float
-    enough: float
+    perfect_cost: float
     journal: Journal
     passes: float
 
@@ -125,7 +125,7 @@ class Loop(NamedTuple):
         norm = evaluation.gradient_norm if self.solver.stops else float("nan")
         return self.journal.write(evaluation.value, norm, size, self.problem.passes - self.passes)
 
-    def check_step(self, before: Evaluation, step: Step, slow: int) -> tuple[str, int]:
+    def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[str, int]:
         """Return the message of the stopping rule that holds, or "", and the number of successive small steps.
 
         Parameters
@@ -133,20 +133,20 @@ class Loop(NamedTuple):
         before : Evaluation
             The evaluation before the step.
         step : Step
-        slow : int
+        n_small : int
             The number of successive small steps before this one.
         """
         if step.size == 0:
-            return Ending.STUCK.value, slow
+            return Ending.STUCK.value, n_small
         if not self.solver.stops:
             return "", 0
         small = check_change(before, step.evaluation, self.tol)
-        slow = slow + 1 if small else 0
-        return self.check_fit(step.evaluation) or (small if slow >= self.solver.patience else ""), slow
+        n_small = n_small + 1 if small else 0
+        return self.check_fit(step.evaluation) or (small if n_small >= self.solver.patience else ""), n_small
 
     def check_fit(self, evaluation: Evaluation) -> str:
         """Return the message of the first stopping rule if it holds, or of a zero gradient, else ""."""
-        if self.enough > 0 and 0 <= evaluation.value <= self.enough:
+        if self.perfect_cost > 0 and 0 <= evaluation.value <= self.perfect_cost:
             return "cost small against that of W = 0"
         if evaluation.value == 0 or evaluation.gradient_norm == 0:
             return "the gradient is zero"
