@@ -81,7 +81,7 @@ def make_problem(example, rng, loss=None, mixed=True):
 
 
 def regression(rng, n, d, r, condition=None, dtype=np.float64):
-    """Return X (n, d), y = xᵀWx (n,) without noise, a factor of W (d, r), and a random start (d, r) of the same trace."""
+    """Return X (n, d), y = xᵀWx (n,) without noise, a factor of W (d, r), and a random start (d, r) of its norm."""
     X = rng.standard_normal((n, d))
     G = rng.standard_normal((d, r))
     if condition is not None:

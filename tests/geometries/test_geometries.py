@@ -215,4 +215,5 @@ def test_bad_settings_raise_an_error(make, message):
 def test_geometries_are_equal_if_their_settings_are():
     assert Polar(0.5) == Polar()
     assert Polar(0.4) != Polar()
-    assert len({repr(geometry) for geometry in GEOMETRY_EXAMPLES}) == len(set(GEOMETRY_EXAMPLES)) == len(GEOMETRY_EXAMPLES)
+    names = {repr(geometry) for geometry in GEOMETRY_EXAMPLES}
+    assert len(names) == len(set(GEOMETRY_EXAMPLES)) == len(GEOMETRY_EXAMPLES)

@@ -10,7 +10,7 @@ from gramian.measurements import Dense, Each, Pairs
 from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
-from helpers import EXAMPLES, GEOMETRY_EXAMPLES, n_columns, make_problem, regression, random_tangent
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem, n_columns, random_tangent, regression
 
 
 class CountingArray(Array):

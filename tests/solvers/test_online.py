@@ -14,7 +14,7 @@ from gramian.solvers.online import Schedule, descend
 from gramian.solvers.online.compiled import Batches, compiled_samples, descend_generic
 from gramian.solvers.online.descent import GRID
 
-from helpers import n_columns, gram, regression
+from helpers import gram, n_columns, regression
 
 D, R, N = 8, 3, 200
 MOMENT = np.diag(np.arange(1.0, D + 1)) + 0.1

@@ -18,7 +18,7 @@ from gramian.solvers import (
 )
 from gramian.solvers.line_search import minimise_quartic
 
-from helpers import EXAMPLES, GEOMETRY_EXAMPLES, n_columns, gram, make_problem, rank_one, regression
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, gram, make_problem, n_columns, rank_one, regression
 
 
 def relative_costs(result):

@@ -15,8 +15,8 @@ __all__ = ["Measurement", "check_indices", "check_range"]
 class Measurement(ABC):
     """m linear functions trace(W X_i) of W = G Gᵀ, computed from the image Z = X G, shape (N, r).
 
-    X_i (d, d) need not be formed, and only its symmetric part matters. Every method returns arrays of the dtype of Z and leaves Z
-    unchanged. `predict` and `weigh` are adjoint: `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
+    X_i (d, d) need not be formed, and only its symmetric part matters. Every method returns arrays of the dtype of Z
+    and leaves Z unchanged. `predict` and `weigh` are adjoint: `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
     """
 
     #: True if measurement i depends on sample i alone. The samples can then be split into blocks of rows.

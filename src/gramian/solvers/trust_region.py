@@ -29,8 +29,8 @@ class TrustRegion(Solver):
     Parameters
     ----------
     model : {"gauss-newton", "newton"}
-        The Hessian of the quadratic model. On geometries with straight lines (flat, scaled), "newton" adds the curvature
-        of the measurements to "gauss-newton". On other geometries they are the same.
+        The Hessian of the quadratic model. On geometries with straight lines (flat, scaled), "newton" adds the
+        curvature of the measurements to "gauss-newton". On other geometries they are the same.
     max_inner : int
         The largest number of inner iterations per step. An inner iteration costs two passes over the data.
     precision : float
