@@ -20,7 +20,7 @@ import pandas as pd
 from experiments.experiment import Claim, Records, Verdict, fails, holds, in_part
 from experiments.toys import COLOURS, PAPER_SOLVER, regression_problem, relative_error, set_ticks, simulate_targets
 from gramian.geometries import Polar
-from gramian.solvers.loop import settled
+from gramian.solvers.loop import check_change as settled
 from gramian.starts import initial_factor
 from harness.frames import select_frame, unique_values
 from harness.progress import Progress

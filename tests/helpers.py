@@ -1,4 +1,4 @@
-"""What several test files build: one example of every measurement, problems on them, and points of every geometry."""
+"""Builders for several test files: examples of all measurements and geometries, problems, data and tangents."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from gramian.measurements import Dense, Each, Measurement, Pairs, Triplets
 
 
 class Example(NamedTuple):
-    """A measurement, the features it is made through, and the same as an explicit stack of matrices (m, d, d)."""
+    """A measurement, its features, and its explicit matrices X_i, shape (m, d, d)."""
 
     features: Features
     measurement: Measurement
@@ -21,6 +21,7 @@ class Example(NamedTuple):
 
 
 def outer(V):
+    """Return the matrices v_i v_iᵀ, shape (m, d, d), of the rows of V (m, d)."""
     return V[:, :, None] * V[:, None, :]
 
 
@@ -58,16 +59,16 @@ def dense(rng, dtype, d=5, m=30):
 
 
 EXAMPLES = {f.__name__: f for f in (each, sparse, pairs, triplets, node_pairs, dense)}
-POINTS = [geometry for kind in GEOMETRIES.values() for geometry in kind.examples]
+GEOMETRY_EXAMPLES = [geometry for kind in GEOMETRIES.values() for geometry in kind.examples]
 
 
-def columns(geometry, d, r):
-    """The columns of a factor on a geometry."""
+def n_columns(geometry, d, r):
+    """Return the number of columns of a factor: d on a full-rank geometry, else r."""
     return d if geometry.full_rank else r
 
 
-def problem_of(example, rng, loss=None, mixed=True):
-    """A problem near to, but not at, a fit; senses of all three kinds where mixed."""
+def make_problem(example, rng, loss=None, mixed=True):
+    """Return a problem with noisy targets and random weights, and with random senses if mixed, else equalities."""
     m = len(example.measurement)
     dtype = example.features.dtype
     d = example.features.shape[1]
@@ -80,7 +81,7 @@ def problem_of(example, rng, loss=None, mixed=True):
 
 
 def regression(rng, n, d, r, condition=None, dtype=np.float64):
-    """Noise-free data y = xᵀWx, the factor of W, and a random start of the same trace."""
+    """Return X (n, d), y = xᵀWx (n,) without noise, a factor of W (d, r), and a random start (d, r) of its norm."""
     X = rng.standard_normal((n, d))
     G = rng.standard_normal((d, r))
     if condition is not None:
@@ -92,16 +93,17 @@ def regression(rng, n, d, r, condition=None, dtype=np.float64):
 
 
 def rank_one(X, y, **term):
-    """The problem of vectors X and targets y."""
+    """Return the problem xᵀWx = y of samples X (n, d) and targets y (n,)."""
     return Problem([Block(Array(X), [Term(Each(len(X)), y, **term)])])
 
 
-def tangent_at(point, rng):
-    """A random tangent: the gradient of a random linear function."""
+def random_tangent(point, rng):
+    """Return a random tangent: the gradient of a random linear function of W."""
     d = len(point.frame)
     M = rng.standard_normal((d, d)).astype(point.frame.dtype)
     return point.gradient((M + M.T) @ point.frame)
 
 
 def gram(point):
+    """Return W = G Gᵀ, shape (d, d)."""
     return point.G @ point.G.T

@@ -7,7 +7,7 @@ import scipy.linalg
 from gramian import closeness
 from gramian.geometries import AffineInvariant, Flat, LogEuclidean, Polar
 
-from helpers import gram, tangent_at
+from helpers import gram, random_tangent
 
 D, R = 5, 2
 
@@ -43,7 +43,7 @@ def test_updates_solve_their_closeness_problem(case, rng):
         arrived = start.curve(-start.gradient(slope @ start.frame)).point(s)
         h, slopes = 1e-4, []
         for seed in range(4):
-            tangent = tangent_at(arrived, np.random.default_rng(seed))
+            tangent = random_tangent(arrived, np.random.default_rng(seed))
             tangent = tangent / np.linalg.norm(arrived.velocity(tangent))
             ahead, behind = (arrived.curve(t).point(h) for t in (tangent, -tangent))
             moved = distance(ahead.G, start.G) - distance(behind.G, start.G)

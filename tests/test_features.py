@@ -5,7 +5,7 @@ import scipy.sparse
 from gramian.features import Array, Identity, Sparse, as_features
 
 
-def make(kind, rng, dtype):
+def make_features(kind, rng, dtype):
     X = rng.standard_normal((6, 6)).astype(dtype)
     if kind == "array":
         return Array(X), X
@@ -16,8 +16,8 @@ def make(kind, rng, dtype):
 
 
 @pytest.mark.parametrize("kind", ["array", "sparse", "identity"])
-def test_products_agree_with_the_matrix(kind, rng, dtype):
-    features, X = make(kind, rng, dtype)
+def test_features_equal_the_explicit_matrix(kind, rng, dtype):
+    features, X = make_features(kind, rng, dtype)
     B = rng.standard_normal((6, 3)).astype(dtype)
     rows = np.array([4, 1, 1])
     basis = rng.standard_normal((6, 2)).astype(dtype)

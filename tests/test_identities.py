@@ -1,4 +1,4 @@
-"""The contract of geometries, over the registries of geometries, losses, measurements and solvers."""
+"""The identities of gramian.contracts on all registered geometries, with all losses, measurements and solvers."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from gramian.penalties import Toward
 from gramian.solvers import SOLVERS as REGISTERED
 from gramian.solvers import Armijo, Exact, GradientDescent, TrustRegion
 
-from helpers import EXAMPLES, POINTS, problem_of
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem
 
-geometries = pytest.mark.parametrize("geometry", POINTS, ids=repr)
+geometries = pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
 measurements = pytest.mark.parametrize("kind", EXAMPLES)
 
 SOLVERS = [kind() for kind in REGISTERED.values() if kind.stops]
@@ -32,9 +32,9 @@ def name_of(identity):
 
 @pytest.mark.parametrize("identity", [*POINT_IDENTITIES, *DATA_IDENTITIES], ids=name_of)
 @geometries
-def test_geometries_keep_their_contract(geometry, identity, rng, request):
+def test_every_geometry_satisfies_its_identities(geometry, identity, rng, request):
     if identity is check_factor_rotation and isinstance(geometry, Polar) and geometry.retraction == "qf":
-        reason = "the QR factor of U + sξ depends on the representative U; the polar factor does not"
+        reason = "the QR factor of U + sξ depends on the basis U of the subspace; the polar factor does not"
         request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     identity(geometry, rng)
 
@@ -42,42 +42,41 @@ def test_geometries_keep_their_contract(geometry, identity, rng, request):
 @pytest.mark.parametrize("identity", PROBLEM_IDENTITIES, ids=name_of)
 @measurements
 @geometries
-def test_geometries_keep_their_contract_on_every_measurement(geometry, kind, identity, rng):
-    identity(geometry, rng, problem_of(EXAMPLES[kind](rng, np.float64), rng))
+def test_every_geometry_satisfies_its_identities_on_every_measurement(geometry, kind, identity, rng):
+    identity(geometry, rng, make_problem(EXAMPLES[kind](rng, np.float64), rng))
 
 
 @pytest.mark.parametrize("loss", [loss for kind in LOSSES.values() for loss in kind.examples], ids=repr)
 @measurements
 @geometries
-def test_gradients_are_the_metric_s_under_every_loss(geometry, kind, loss, rng):
-    check_gradient(geometry, rng, problem_of(EXAMPLES[kind](rng, np.float64), rng, loss))
+def test_gradient_is_the_derivative_in_the_metric_for_every_loss(geometry, kind, loss, rng):
+    check_gradient(geometry, rng, make_problem(EXAMPLES[kind](rng, np.float64), rng, loss))
 
 
 @solvers
-@pytest.mark.parametrize("geometry", [g for g in POINTS if not g.bounded], ids=repr)
-def test_scaled_targets_scale_the_matrix_with_every_solver(geometry, solver, rng):
+@pytest.mark.parametrize("geometry", [g for g in GEOMETRY_EXAMPLES if not g.bounded], ids=repr)
+def test_scaling_the_targets_scales_the_matrix_for_every_solver(geometry, solver, rng):
     check_target_scaling(geometry, rng, solver)
 
 
 @solvers
 @measurements
 @geometries
-def test_costs_never_increase_with_any_batch_solver(geometry, kind, solver, rng, dtype):
-    check_descent(geometry, rng, problem_of(EXAMPLES[kind](rng, dtype), rng), solver)
+def test_cost_never_increases_with_any_batch_solver(geometry, kind, solver, rng, dtype):
+    check_descent(geometry, rng, make_problem(EXAMPLES[kind](rng, dtype), rng), solver)
 
 
 @geometries
-def test_penalties_keep_the_contract_of_measurements(geometry, rng):
-    """A penalty beside measurements: gradient, line and carried evaluations are right."""
-    data = problem_of(EXAMPLES["pairs"](rng, np.float64), rng).blocks[0]
+def test_penalty_beside_measurements_satisfies_the_identities_of_problems(geometry, rng):
+    data = make_problem(EXAMPLES["pairs"](rng, np.float64), rng).blocks[0]
     both = Problem([data, Block(Identity(5), [Toward(rng.standard_normal((5, 3)), 0.7)])])
     for identity in (check_gradient, check_line_derivatives, check_carried_evaluations):
         identity(geometry, rng, both)
 
 
 @geometries
-def test_penalties_are_the_distance_to_their_matrix(geometry, rng):
-    """Value, Gauss-Newton operator and, on straight curves, Hessian of a penalty alone."""
+def test_penalty_is_the_relative_squared_distance_to_its_matrix(geometry, rng):
+    """Checks the value, the Gauss-Newton operator and, on straight curves, the Hessian."""
     factor = rng.standard_normal((5, 3))
     evaluation = Problem([Block(Identity(5), [Toward(factor, 0.7)])]).evaluate(random_point(geometry, rng))
     point, W0 = evaluation.point, factor @ factor.T

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from gramian.geometries.frames import orthonormal
+from gramian.geometries.frames import polar_decompose
 from gramian.types import Matrix
 
 __all__ = ["flat", "logdet", "polar", "von_neumann"]
@@ -77,7 +77,7 @@ def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
     >>> round(polar(np.array([[1.0], [0.0]]), np.array([[np.e], [0.0]])), 6)
     4.0
     """
-    (U, R), (V, S) = orthonormal(G), orthonormal(H)
+    (U, R), (V, S) = polar_decompose(G), polar_decompose(H)
     left, _, right = np.linalg.svd(U.T @ V)
     U, R = U @ (left @ right), (left @ right).T @ R
     angles = scipy.linalg.subspace_angles(U, V)

@@ -1,7 +1,10 @@
-"""Features: the sole owners of the data matrix X, one row a sample.
+"""Features: classes that store the data matrix X, shape (N, d), with one row per sample.
 
-The data is touched by two products only, `image` (X B) and `pull` (Xᵀ S): the **passes**, whose number is the
-cost of an algorithm. Everything else happens on the image Z = X G, one short row a sample.
+An algorithm reads the data through two products only: `image`, which is X B, and `pull`, which is Xᵀ S. Each of these
+products is one **pass** over the data. The cost of an algorithm is its number of passes. All other work is done on the
+image Z = X G, which has r columns instead of d.
+
+To add a way to store data, write a class with the methods of `Features`. It needs no base class and no registration.
 
 Legend, here and in measurements, geometries and kernels: d features, r rank, m measurements, N samples,
 W = G Gᵀ, Z = X G, M = Σ slope_i X_i.
@@ -20,56 +23,90 @@ __all__ = ["Array", "Centred", "Features", "Identity", "Sparse", "as_features"]
 
 
 class Features(Protocol):
-    """What an objective asks of a data matrix: two products, two ways to make it smaller, and itself."""
+    """The interface of a data matrix X, shape (N, d), as the objective uses it."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features, (N, d)."""
+        """The numbers of samples and features, (N, d)."""
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64."""
+        """The dtype of X, float32 or float64."""
 
     def image(self, B: Matrix) -> Matrix:
-        """X B, shape (N, k), for B of shape (d, k)."""
+        """Return X B, shape (N, k); one pass.
+
+        Parameters
+        ----------
+        B : array, shape (d, k)
+            One row per feature, for example a factor, a frame or a direction. k is small.
+        """
 
     def pull(self, S: Matrix) -> Matrix:
-        """Xᵀ S, shape (d, k), for S of shape (N, k)."""
+        """Return Xᵀ S, shape (d, k); one pass.
+
+        Parameters
+        ----------
+        S : array, shape (N, k)
+            One row per sample, for example what `Measurement.weigh` returns.
+        """
 
     @property
     def n_pieces(self) -> int:
-        """The number of pieces of rows in which products are shared out over threads; 1 where that does not pay."""
+        """The number of pieces of rows into which a product is split for threads; 1 if splitting does not pay."""
 
     @property
     def sliceable(self) -> bool:
-        """True if `take` of a slice copies nothing."""
+        """True if `take` with a slice copies no data."""
 
     def take(self, rows: Rows) -> Features:
-        """The features of some samples only."""
+        """Return the features of some samples, shape (n_rows, d).
+
+        Parameters
+        ----------
+        rows : slice or array of int
+            Indices of the samples, in the order of the new rows. An index may occur several times.
+        """
 
     def restrict(self, basis: Matrix) -> Features:
-        """The features in the coordinates of a basis (d, k): X basis, shape (N, k)."""
+        """Return the features X basis, shape (N, k).
+
+        Parameters
+        ----------
+        basis : array, shape (d, k)
+            Its columns span the subspace of the features to which the problem is restricted.
+        """
 
     def dense(self) -> Matrix:
-        """X as an array (N, d); for few rows of it, where it is sparse."""
+        """Return X as a dense array, shape (N, d). Sparse features are made dense, so call it on few rows."""
 
     def contiguous(self, *, differences: bool) -> Matrix | None:
-        """An array (N, d) for compiled loops, or None; X shifted will do where only differences of rows are read."""
+        """Return a C-contiguous array (N, d) for compiled loops, or None if there is none without a copy.
+
+        Parameters
+        ----------
+        differences : bool
+            True if the caller reads only differences of rows. The array may then differ from X by a constant row.
+        """
 
 
-# Rows of a product that are worth a thread of their own, and the most pieces.
+# The least number of rows for which a thread is worth starting, and the largest number of pieces.
 ROWS_PER_PIECE, MOST_PIECES = 1024, 16
-# A pull of sparse rows makes a dense (d, k) sum, worth so many entries a feature.
+# The pull of a sparse piece returns a dense (d, k) array. It pays if the piece has this many entries per feature.
 ENTRIES_PER_FEATURE = 8
 
 
-def count_pieces(rows: int) -> int:
-    """Return the number of pieces of so many rows."""
-    return max(1, min(MOST_PIECES, rows // ROWS_PER_PIECE))
+def count_pieces(n_rows: int) -> int:
+    """Return the number of pieces into which `n_rows` rows are split."""
+    return max(1, min(MOST_PIECES, n_rows // ROWS_PER_PIECE))
 
 
 class Array:
-    """Features held as a dense array (N, d).
+    """Features stored as a dense array, shape (N, d).
+
+    Parameters
+    ----------
+    X : array, shape (N, d)
 
     Examples
     --------
@@ -84,52 +121,57 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features, (N, d)."""
+        """The numbers of samples and features, (N, d)."""
         return self.X.shape[0], self.X.shape[1]
 
     @property
     def dtype(self) -> np.dtype:
-        """The data's own type."""
+        """The dtype of X."""
         return self.X.dtype
 
     def image(self, B: Matrix) -> Matrix:
-        """X B."""
+        """Return X B, shape (N, k)."""
         return self.X @ B
 
     def pull(self, S: Matrix) -> Matrix:
-        """Xᵀ S; as (Sᵀ X)ᵀ, which BLAS does 5 to 25 % faster for a thin S."""
-        # Unlike @, np.dot releases Python's lock for small results too.
+        """Return Xᵀ S, shape (d, k)."""
+        # BLAS computes (Sᵀ X)ᵀ 5 to 25 % faster than Xᵀ S if S has few columns. Unlike @, np.dot releases Python's lock
+        # for small results too.
         return np.dot(S.T, self.X).T
 
     @property
     def n_pieces(self) -> int:
-        """Pieces of at least 1024 rows."""
+        """The number of pieces of at least 1024 rows."""
         return count_pieces(len(self.X))
 
     @property
     def sliceable(self) -> bool:
-        """True."""
+        """True: a slice of an array is a view."""
         return True
 
     def take(self, rows: Rows) -> Array:
-        """Some rows; a view, where they are a slice."""
+        """Return the features of some rows; a view if rows is a slice."""
         return Array(self.X[rows])
 
     def restrict(self, basis: Matrix) -> Array:
-        """X basis."""
+        """Return the features X basis, shape (N, k)."""
         return Array(self.X @ basis)
 
     def dense(self) -> Matrix:
-        """X itself, not a copy."""
+        """Return X itself, not a copy."""
         return self.X
 
     def contiguous(self, *, differences: bool) -> Matrix | None:
-        """X itself, if its rows are contiguous."""
+        """Return X itself if it is C-contiguous, else None."""
         return self.X if self.X.flags.c_contiguous else None
 
 
 class Sparse:
-    """Features held as a SciPy CSR matrix (N, d), never made dense.
+    """Features stored as a SciPy CSR array, shape (N, d). Products never make it dense.
+
+    Parameters
+    ----------
+    X : sparse matrix or array, shape (N, d)
 
     Examples
     --------
@@ -144,35 +186,35 @@ class Sparse:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features, (N, d)."""
+        """The numbers of samples and features, (N, d)."""
         return self.X.shape[0], self.X.shape[1]
 
     @property
     def dtype(self) -> np.dtype:
-        """The data's own type."""
+        """The dtype of X."""
         return self.X.dtype
 
     def image(self, B: Matrix) -> Matrix:
-        """X B, dense."""
+        """Return X B as a dense array, shape (N, k)."""
         return self.X @ B
 
     def pull(self, S: Matrix) -> Matrix:
-        """Xᵀ S, dense."""
+        """Return Xᵀ S as a dense array, shape (d, k)."""
         return self.X.T @ S
 
     @property
     def n_pieces(self) -> int:
-        """Pieces whose entries outweigh the dense sums of a pull."""
+        """The number of pieces with at least 1024 rows and 8 entries per feature."""
         n, d = self.shape
         return max(1, min(count_pieces(n), self.X.nnz // (ENTRIES_PER_FEATURE * d)))
 
     @property
     def sliceable(self) -> bool:
-        """False: a separable problem on sparse data is one block."""
+        """False, so that a separable problem on sparse data stays one block."""
         return False
 
     def take(self, rows: Rows) -> Sparse:
-        """Some rows, still sparse; consecutive ones without a copy of their entries."""
+        """Return some rows as sparse features. A slice of step 1 copies no entries."""
         if not isinstance(rows, slice) or rows.step not in (None, 1):
             return Sparse(self.X[rows])
         X = self.X
@@ -182,20 +224,27 @@ class Sparse:
         return Sparse(scipy.sparse.csr_array(parts, shape=(stop - start, X.shape[1])))
 
     def restrict(self, basis: Matrix) -> Array:
-        """X basis, dense."""
+        """Return X basis as dense features, shape (N, k)."""
         return Array(self.X @ basis)
 
     def dense(self) -> Matrix:
-        """X, made dense."""
+        """Return X as a dense array, shape (N, d)."""
         return self.X.toarray()
 
     def contiguous(self, *, differences: bool) -> Matrix | None:
-        """None."""
+        """Return None: compiled loops need dense rows."""
         return None
 
 
 class Centred:
-    """Features less a row vector, X - 1 μᵀ, without a copy of X: each product is corrected by one of rank one.
+    """Centred features X - 1 μᵀ, shape (N, d), without a copy of X. Products add a correction of rank one.
+
+    Parameters
+    ----------
+    features : Features
+        The matrix X.
+    mean : array, shape (d,)
+        The vector μ that is subtracted from every row.
 
     Examples
     --------
@@ -211,55 +260,60 @@ class Centred:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features, (N, d)."""
+        """The numbers of samples and features, (N, d)."""
         return self.features.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The data's own type."""
+        """The dtype of X."""
         return self.features.dtype
 
     def image(self, B: Matrix) -> Matrix:
-        """X B - 1 (μᵀ B)."""
+        """Return X B - 1 (μᵀ B), shape (N, k)."""
         Z = self.features.image(B)
         Z -= self.mean @ B
         return Z
 
     def pull(self, S: Matrix) -> Matrix:
-        """Xᵀ S - μ (1ᵀ S)."""
+        """Return Xᵀ S - μ (1ᵀ S), shape (d, k)."""
         return self.features.pull(S) - np.outer(self.mean, S.sum(axis=0))
 
     @property
     def n_pieces(self) -> int:
-        """As X has it."""
+        """The number of pieces of X."""
         return self.features.n_pieces
 
     @property
     def sliceable(self) -> bool:
-        """As X is."""
+        """True if X is sliceable."""
         return self.features.sliceable
 
     def take(self, rows: Rows) -> Centred:
-        """Some rows, less the same vector."""
+        """Return the centred features of some rows, with the same μ."""
         return Centred(self.features.take(rows), self.mean)
 
     def restrict(self, basis: Matrix) -> Array:
-        """(X - 1 μᵀ) basis."""
+        """Return (X - 1 μᵀ) basis as dense features, shape (N, k)."""
         return Array(self.image(basis))
 
     def dense(self) -> Matrix:
-        """X - 1 μᵀ, a copy."""
+        """Return X - 1 μᵀ as a new array, shape (N, d)."""
         return self.features.dense() - self.mean
 
     def contiguous(self, *, differences: bool) -> Matrix | None:
-        """X, whose rows have the same differences."""
+        """Return the array of X if differences is True, since its rows have the same differences; else None."""
         return self.features.contiguous(differences=True) if differences else None
 
 
 class Identity:
-    """Features X = I: the samples are the nodes themselves (kernels, embeddings, dense measurements).
+    """Features X = I, shape (n, n): every sample is a unit vector. Used for kernels, embeddings and `Dense`.
 
-    Its image is the factor itself, not a copy: images are never changed in place.
+    `image` and `pull` return their argument, not a copy. This is safe because images are never changed in place.
+
+    Parameters
+    ----------
+    n : int
+    dtype : dtype
 
     Examples
     --------
@@ -274,42 +328,42 @@ class Identity:
         self.dtype = np.dtype(dtype)
 
     def image(self, B: Matrix) -> Matrix:
-        """B itself."""
+        """Return B itself."""
         return B
 
     def pull(self, S: Matrix) -> Matrix:
-        """S itself."""
+        """Return S itself."""
         return S
 
     @property
     def n_pieces(self) -> int:
-        """One: there is no product."""
+        """1, since there is no product to split."""
         return 1
 
     @property
     def sliceable(self) -> bool:
-        """False."""
+        """False: a row is not stored."""
         return False
 
     def take(self, rows: Rows) -> Sparse:
-        """Unit rows, as sparse features."""
+        """Return unit vectors as sparse features, shape (n_rows, n)."""
         return Sparse(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype, format="csr")[rows])
 
     def restrict(self, basis: Matrix) -> Array:
-        """The basis itself."""
+        """Return the basis itself as dense features, shape (n, k)."""
         return Array(basis)
 
     def dense(self) -> Matrix:
-        """I."""
+        """Return the identity matrix, shape (n, n)."""
         return np.eye(self.shape[0], dtype=self.dtype)
 
     def contiguous(self, *, differences: bool) -> Matrix | None:
-        """None: rows are never formed."""
+        """Return None: the rows are not stored."""
         return None
 
 
 def as_features(X: Any) -> Array | Sparse:
-    """Features of a dense array or of a sparse matrix.
+    """Return X as `Features`: `Sparse` if it is a SciPy sparse matrix, else `Array`.
 
     Examples
     --------

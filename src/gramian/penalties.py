@@ -1,4 +1,8 @@
-"""Penalties: parts of an objective that look at W itself, in a block on `Identity` features, where Z = G."""
+"""Penalties: terms of an objective that are functions of W itself instead of measurements of samples.
+
+A penalty is a term of a block on `Identity` features, where the image Z is the factor G. It has the methods of
+`gramian.objective.terms.Summand`.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,22 @@ from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Toward"]
 
-#: A symmetric matrix Σ factor · A Bᵀ, never formed.
+#: A symmetric (d, d) matrix Σ c A Bᵀ as a list of (c, A, B), with A and B of few columns. It is never formed.
 Products = list[tuple[float, Matrix, Matrix]]
 
 
 @dataclass(frozen=True, eq=False)
 class Toward:
-    """½ strength ‖W - W₀‖² / ‖W₀‖²: the price of leaving W₀ = G₀ G₀ᵀ.
+    """The penalty ½ strength ‖W - W₀‖² / ‖W₀‖², in the Frobenius norm, for a given W₀ = G₀ G₀ᵀ.
 
-    W and W₀ are never formed: O(d r (r + k)) for factors (d, r) and (d, k).
+    W and W₀ are never formed. An evaluation costs O(d r (r + k)) for factors G (d, r) and G₀ (d, k).
 
     Parameters
     ----------
     factor : array, shape (d, k)
-        G₀.
+        The factor G₀. It must not be zero.
     strength : float
+        The penalty weight.
 
     Examples
     --------
@@ -47,45 +52,45 @@ class Toward:
 
     @cached_property
     def square(self) -> float:
-        """‖W₀‖²."""
+        """The squared Frobenius norm ‖W₀‖²."""
         return squared_norm(self.factor.T @ self.factor)
 
     @property
     def scale(self) -> float:
-        """strength / ‖W₀‖²."""
+        """The coefficient strength / ‖W₀‖²."""
         return self.strength / self.square
 
     def check(self, n_samples: int) -> None:
-        """A ValueError unless there are as many coordinates as the factor has rows."""
+        """Raise a ValueError unless n_samples, which is d here, is the number of rows of the factor."""
         if n_samples != len(self.factor):
             raise ValueError(f"factor has {len(self.factor)} rows, but there are {n_samples} coordinates.")
 
     def predict(self, Z: Matrix) -> Matrix:
-        """G itself."""
+        """Return Z, which is G: the penalty has no predictions."""
         return Z
 
     def value_and_slopes(self, prediction: Matrix) -> tuple[float, Products, float]:
-        """Value, M = W - W₀ as products, and the scale of the value's rounding error."""
+        """Return the value, the slopes scale · (W - W₀) as products, and the scale of the value's rounding error."""
         G, G0, scale = prediction, self.factor, self.scale
         own, mixed = squared_norm(G.T @ G), squared_norm(G0.T @ G)
         value = 0.5 * scale * max(own - 2 * mixed + self.square, 0.0)
         return value, [(scale, G, G), (-scale, G0, G0)], scale * (own + mixed)
 
     def weigh(self, weights: Products, Z: Matrix) -> Matrix:
-        """Σ factor · A (Bᵀ Z)."""
+        """Return Σ c A (Bᵀ Z), shape (d, r), for weights given as products."""
         total = np.zeros_like(Z)
-        for scale, A, B in weights:
-            total += scale * (A @ (B.T @ Z))
+        for coefficient, A, B in weights:
+            total += coefficient * (A @ (B.T @ Z))
         return total
 
     def gauss_newton(self, prediction: Matrix, Z: Matrix, velocity: Matrix) -> tuple[Products, float]:
-        """dW/ds = Z Vᵀ + V Zᵀ as products, and its squared norm."""
+        """Return scale · dW/ds = scale · (Z Vᵀ + V Zᵀ) as products, and scale · ‖dW/ds‖², for a velocity V of Z."""
         scale = self.scale
         form = 2 * float(np.vdot(Z.T @ Z, velocity.T @ velocity)) + 2 * float(np.vdot(velocity.T @ Z, Z.T @ velocity))
         return [(scale, Z, velocity), (scale, velocity, Z)], scale * form
 
     def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> tuple[Vector, Matrix, Matrix]:
-        """The quartic, constant first, and Z and T."""
+        """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and Z and T."""
         gram = [Z.T @ Z, Z.T @ T + T.T @ Z, T.T @ T]
         cross = [self.factor.T @ Z, self.factor.T @ T]
         quartic = np.zeros(5)
@@ -99,27 +104,27 @@ class Toward:
         return 0.5 * self.scale * quartic, Z, T
 
     def along(self, line: tuple[Vector, Matrix, Matrix], s: float) -> tuple[float, float, float]:
-        """Value, slope and curvature at s."""
+        """Return the value, slope and curvature at s."""
         polynomial = np.polynomial.Polynomial(line[0])
         return float(polynomial(s)), float(polynomial.deriv(1)(s)), float(polynomial.deriv(2)(s))
 
     def quartic(self, line: tuple[Vector, Matrix, Matrix]) -> Vector:
-        """The quartic."""
+        """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""
         return line[0]
 
     def predict_along(self, line: tuple[Vector, Matrix, Matrix], s: float) -> Matrix:
-        """Z + s T."""
+        """Return Z + s T, shape (d, r)."""
         return line[1] + s * line[2]
 
     def parts(self, n_samples: int) -> list[Toward]:
-        """Return the penalty itself, which is small."""
+        """Return a list of the penalty itself: it is not split for threads."""
         return [self]
 
     def take(self, rows: Rows) -> tuple[Toward, Rows | None]:
-        """The whole: a penalty has no rows."""
+        """Return the whole penalty and None, which stands for all rows: a penalty has no measurements to select."""
         return self, None
 
 
 def squared_norm(A: Matrix) -> float:
-    """‖A‖², in float64."""
+    """Return ‖A‖², computed in float64."""
     return float(np.sum(A.astype(np.float64, copy=False) ** 2))

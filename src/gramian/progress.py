@@ -1,4 +1,4 @@
-"""Progress on long work, written as lines of text."""
+"""Printing the progress of a fit as lines of text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from gramian.solvers.solver import Record
 
 __all__ = ["ProgressPrinter", "progress_printer"]
 
-# What took less is not worth a line.
+# A phase that took less time gets no line.
 LEAST_SECONDS = 0.05
 
 
 class ProgressPrinter:
-    """Writes a line on every few iterations, on the last one, and on what took long before and between them.
+    """A reporter that writes a line for every k-th iteration, for the last one, and for every long phase.
+
+    A phase is work outside the iterations, for example the choice of a start.
 
     Parameters
     ----------
     every : int
-        Iterations between lines.
+        The number k of iterations from one line to the next.
     file : file object, optional
-        Standard error by default.
+        Where the lines are written; standard error by default.
 
     Examples
     --------
@@ -47,19 +49,19 @@ class ProgressPrinter:
         self._shown = -1
 
     def phase(self, name: str, seconds: float) -> None:
-        """Write what was done outside the iterations, if it took long."""
+        """Write the name and the seconds of a phase, if it took at least 0.05 s."""
         if seconds >= LEAST_SECONDS:
             self._write(f"{name}: {seconds:.2f} s\n")
 
     def iteration(self, record: Record) -> None:
-        """Write an iteration, if it is time."""
+        """Write a line for the record if its iteration is a multiple of `every`; before the first, write the header."""
         if record.iteration == 0:
             self._write("iteration        cost    gradient        step  passes  seconds\n")
         if record.iteration % self.every == 0:
             self._show(record)
 
     def end(self, record: Record | None, message: str) -> None:
-        """Write the last iteration, and why it was the last."""
+        """Write a line for the last iteration, unless it has one, and the message why the fit ended."""
         if record is not None and record.iteration != self._shown:
             self._show(record)
         self._write(f"{message}\n")
@@ -74,5 +76,5 @@ class ProgressPrinter:
 
 
 def progress_printer(verbose: int) -> ProgressPrinter | None:
-    """Return the printer that `verbose` asks for: 1 for every tenth iteration, 2 for each; None for 0."""
+    """Return None for verbose=0, a printer of every tenth iteration for 1, and of every iteration for 2 or more."""
     return ProgressPrinter(every=10 if int(verbose) == 1 else 1) if verbose else None

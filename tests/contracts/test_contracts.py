@@ -1,4 +1,4 @@
-"""Contracts find what is broken: each identity has a part that breaks it, and the message names the identity."""
+"""Contracts detect broken parts: for every identity, a part that breaks it raises an error that names it."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from gramian.contracts.geometry import (
 from gramian.features import Array
 from gramian.geometries import GEOMETRIES, Geometry, Polar, Scaled
 from gramian.geometries.flat import FlatPoint
-from gramian.geometries.frames import orthonormal
+from gramian.geometries.frames import polar_decompose
 from gramian.geometries.point import Straight
 from gramian.losses import Huber, Loss, Squared
 from gramian.measurements import Each, Pairs
@@ -54,7 +54,7 @@ class WrongQuartic(Squared):
 
 
 class OneSense(Loss):
-    """Takes every inequality for "at most"."""
+    """A loss that treats "at least" as "at most"."""
 
     degree = 2.0
 
@@ -82,7 +82,7 @@ class Promoted(Loss):
 
 
 class HalfSquared(Squared):
-    """Inherits `compiled`, with sums that agree with its own formula."""
+    """A loss that inherits `compiled` from Squared but has another formula; its sums agree with that formula."""
 
     value_and_slopes, along, quartic = Loss.value_and_slopes, Loss.along, Loss.quartic
 
@@ -92,6 +92,8 @@ class HalfSquared(Squared):
 
 
 class NanSatisfies(Loss):
+    """A loss that treats an inequality with a NaN prediction as satisfied."""
+
     degree = 2.0
 
     def __call__(self, prediction, target, sense):
@@ -118,22 +120,23 @@ class NanSatisfies(Loss):
     ],
     ids=lambda x: type(x).__name__,
 )
-def test_a_loss_that_breaks_an_identity_is_found(loss, identity):
+def test_a_loss_that_breaks_an_identity_raises_an_error(loss, identity):
     with pytest.raises(AssertionError, match=f"Identity broken: {identity}"):
         check_loss(loss)
 
 
-def measured(rng):
+def make_pairs(rng):
+    """Return pairs of samples, their features, and the explicit matrices of the pairs."""
     X, index = rng.standard_normal((9, 4)), rng.integers(9, size=(20, 2))
     V = X[index[:, 0]] - X[index[:, 1]]
     return index, Array(X), V[:, :, None] * V[:, None, :]
 
 
-def broken(base=Pairs, **methods):
+def make_broken(base=Pairs, **methods):
     return type("Broken", (base,), methods)
 
 
-def written_in_place(self, Z):
+def predict_and_double(self, Z):
     prediction = Pairs.predict(self, Z)
     Z *= 2
     return prediction
@@ -151,20 +154,20 @@ def written_in_place(self, Z):
         ({"take": lambda self, rows: (self, None)}, "len\\(take\\(rows\\)\\) = rows"),
         ({"separable": True}, "take\\(rows\\) predicts from rows of Z"),
         ({"check": lambda self, n_samples: None}, "check refuses too few samples"),
-        ({"predict": written_in_place}, "predict|Z is not changed in place"),
+        ({"predict": predict_and_double}, "predict|Z is not changed in place"),
     ],
     ids=str,
 )
-def test_a_measurement_that_breaks_an_identity_is_found(methods, identity, rng):
-    index, features, matrices = measured(rng)
+def test_a_measurement_that_breaks_an_identity_raises_an_error(methods, identity, rng):
+    index, features, matrices = make_pairs(rng)
     check_measurement(Pairs(index), features, matrices)
     with pytest.raises(AssertionError, match=f"Identity broken: ({identity})"):
-        check_measurement(broken(**methods)(index), features, matrices)
+        check_measurement(make_broken(**methods)(index), features, matrices)
 
 
-def test_a_measurement_of_the_wrong_precision_is_found(rng):
+def test_a_measurement_of_the_wrong_dtype_raises_an_error(rng):
     X = rng.standard_normal((6, 3)).astype(np.float32)
-    kind = broken(Each, predict=lambda self, Z: Each.predict(self, Z).astype(np.float64))
+    kind = make_broken(Each, predict=lambda self, Z: Each.predict(self, Z).astype(np.float64))
     with pytest.raises(AssertionError, match="predict keeps the dtype"):
         check_measurement(kind(6), Array(X), X[:, :, None] * X[:, None, :])
 
@@ -182,18 +185,20 @@ class Variant(Geometry):
         return self.kind(G)
 
 
-class Bent(Straight):
-    """Not the line that it says it is."""
+class Curved(Straight):
+    """A curve that claims to be straight but is not."""
 
     def point(self, s):
         return self.start.at(self.start.frame + (s + s * s) * self.direction)
 
 
-class Halved(Straight):
+class NotMarkedStraight(Straight):
+    """A straight line that is treated as a curve."""
+
     straight = False
 
 
-def lopsided(self, a, b):
+def asymmetric_inner(self, a, b):
     return FlatPoint.inner(self, a, b + np.roll(b, 1, axis=0))
 
 
@@ -203,11 +208,11 @@ AXES = np.arange(1.0, 6.0)[:, None]
 @pytest.mark.parametrize(
     ("geometry", "identity"),
     [
-        (Variant(inner=lopsided), "inner\\(a, b\\) = inner\\(b, a\\)"),
+        (Variant(inner=asymmetric_inner), "inner\\(a, b\\) = inner\\(b, a\\)"),
         (Variant(inner=lambda self, a, b: -FlatPoint.inner(self, a, b)), "inner\\(a, a\\) > 0"),
         (Variant(frame_velocity=lambda self, t: 2 * t), "G\\(s\\) = G \\+ s velocity on a straight curve"),
-        (Variant(curve=lambda self, t: Bent(self, t)), "G\\(s\\) = G \\+ s velocity on a straight curve"),
-        (Variant(curve=lambda self, t: Halved(self, 2 * t)), "order of"),
+        (Variant(curve=lambda self, t: Curved(self, t)), "G\\(s\\) = G \\+ s velocity on a straight curve"),
+        (Variant(curve=lambda self, t: NotMarkedStraight(self, 2 * t)), "order of"),
         (Variant(gradient=lambda self, MF: MF), "inner\\(gradient, ξ\\) = 2 <M G, velocity\\(ξ\\)>"),
         (Polar(retraction="qf"), "W after a step of G O = W after a step of G"),
         (
@@ -228,18 +233,18 @@ AXES = np.arange(1.0, 6.0)[:, None]
     ],
     ids=str,
 )
-def test_a_geometry_that_breaks_an_identity_is_found(geometry, identity):
+def test_a_geometry_that_breaks_an_identity_raises_an_error(geometry, identity):
     with pytest.raises(AssertionError, match=f"Identity broken: {identity}"):
         check_geometry(geometry)
 
 
 class Limited(Straight):
-    """Steps of a length that has units."""
+    """A straight line with a fixed limit, which has units."""
 
     limit = 1e-2
 
 
-def test_a_frame_that_drifts_is_found():
+def test_a_frame_that_does_not_stay_orthonormal_raises_an_error():
     class Drifting(Straight):
         straight = False
 
@@ -257,34 +262,34 @@ def test_a_frame_that_drifts_is_found():
         bounded = True
 
         def point(self, G):
-            return Loose(orthonormal(G)[0])
+            return Loose(polar_decompose(G)[0])
 
     with pytest.raises(AssertionError, match="FᵀF = I along 500 steps"):
         check_geometry(Orthonormal(), without=["check_curve_velocity"])
 
 
 @pytest.mark.parametrize("geometry", [g for kind in GEOMETRIES.values() for g in kind.examples], ids=repr)
-def test_every_geometry_passes_as_a_whole(geometry):
-    depends = getattr(geometry, "retraction", None) == "qf" and isinstance(geometry, Polar)
-    check_geometry(geometry, n_features=6, rank=3, without=["check_factor_rotation"] if depends else [])
+def test_every_registered_geometry_passes_check_geometry(geometry):
+    is_polar_qf = getattr(geometry, "retraction", None) == "qf" and isinstance(geometry, Polar)
+    check_geometry(geometry, n_features=6, rank=3, without=["check_factor_rotation"] if is_polar_qf else [])
 
 
-def test_a_geometry_whose_settings_fix_the_features_is_checked_on_as_many(rng):
+def test_a_geometry_with_a_fixed_number_of_features_can_be_checked(rng):
     root = rng.standard_normal((4, 4))
     check_geometry(Scaled(np.eye(4) + root @ root.T), n_features=4, without=["check_data_rotation"])
 
 
-def test_an_unknown_identity_is_refused():
+def test_an_unknown_identity_raises_an_error():
     with pytest.raises(ValueError, match=r"without names 'check_everything', which is no identity. Choose among"):
         check_geometry(Polar(), without=["check_everything"])
 
 
-def test_every_identity_of_a_geometry_is_run():
+def test_check_geometry_runs_every_identity():
     identities = [*POINT_IDENTITIES, *PROBLEM_IDENTITIES, *DATA_IDENTITIES, *SOLVER_IDENTITIES]
     assert {name for name, _ in list_checks(Polar(), SHAPE)} == {f.__name__ for f in identities}
 
 
-def test_a_failure_tells_the_worst_entry():
+def test_the_error_names_the_worst_entry():
     with pytest.raises(AssertionError) as failure:
         require_close("a = b", [1.0, 2.0, np.nan], [1.0, 2.5, 3.0], "They are equal.", atol=0.1)
     lines = str(failure.value).splitlines()

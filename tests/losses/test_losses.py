@@ -1,4 +1,4 @@
-"""The contract of losses over their registry, and what each loss is beyond it."""
+"""The identities of gramian.contracts on all losses, and the formulas of single losses."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ EXAMPLES = [loss for kind in LOSSES.values() for loss in kind.examples]
 
 @pytest.mark.parametrize("identity", LOSS_IDENTITIES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("loss", EXAMPLES, ids=repr)
-def test_losses_keep_their_contract(loss, identity, rng):
+def test_every_loss_satisfies_its_identities(loss, identity, rng):
     identity(loss, rng)
 
 
@@ -23,7 +23,7 @@ def test_every_loss_is_registered_with_examples():
         assert all(type(example) is kind for example in kind.examples)
 
 
-def test_losses_are_values():
+def test_losses_are_equal_if_their_settings_are():
     assert Squared() == Squared()
     assert Huber(2) == Huber(2.0) != Huber(1.0)
     assert len(set(EXAMPLES)) == len(EXAMPLES)
@@ -35,13 +35,13 @@ def test_losses_are_values():
 
 @pytest.mark.parametrize("value", [-1, 0, np.nan, np.inf, "1", True, None])
 @pytest.mark.parametrize(("kind", "name"), [(Huber, "delta"), (Hinge, "width")])
-def test_bad_parameters_are_refused(kind, name, value):
+def test_bad_parameters_raise_an_error(kind, name, value):
     with pytest.raises(ValueError, match=rf"{name}={value!r} is not valid. Choose a number above 0."):
         kind(value)
 
 
 @pytest.mark.parametrize("kind", [Huber, Hinge])
-def test_parameters_of_numpy_do_not_promote(kind):
+def test_numpy_parameters_do_not_change_the_dtype(kind):
     one = np.ones(3, np.float32)
     value, slope, curvature = kind(np.float64(0.5))(one, 3 * one, np.zeros(3, np.int8))
     assert value.dtype == slope.dtype == curvature.dtype == np.float32
@@ -55,14 +55,14 @@ def test_satisfied_inequalities_cost_nothing(loss):
 
 
 @pytest.mark.parametrize("loss", [loss for loss in EXAMPLES if loss.bounded], ids=repr)
-def test_an_equality_is_two_inequalities(loss):
+def test_the_loss_of_an_equality_is_the_sum_of_two_inequalities(loss):
     error = np.array([-3.0, -0.1, 0.1, 3.0])
     at_most, equal, at_least = (loss(error, np.zeros(4), np.full(4, sense, np.int8)) for sense in (-1, 0, 1))
     for x, y, z in zip(at_most, equal, at_least, strict=True):
         np.testing.assert_array_equal(x + z, y)
 
 
-def test_squared_by_its_formula():
+def test_squared_is_its_formula():
     prediction, target = np.array([1.0, 3.0, 1.0, 3.0]), np.full(4, 2.0)
     value, slope, curvature = Squared()(prediction, target, np.array([-1, -1, 1, 1]))
     np.testing.assert_array_equal(value, [0, 0.5, 0.5, 0])
@@ -78,7 +78,7 @@ def test_only_squared_equalities_have_a_quartic():
             assert (quartic is not None) == (loss == Squared() and sense == 0)
 
 
-def test_huber_by_its_formula():
+def test_huber_is_its_formula():
     error, delta = np.linspace(-3, 3, 61), 0.75
     value, slope, _ = Huber(delta)(error, np.zeros(61), np.zeros(61, np.int8))
     inside = np.abs(error) <= delta
@@ -93,7 +93,7 @@ def test_huber_is_squared_for_small_errors():
 
 
 @pytest.mark.parametrize("sense", [-1, 0, 1])
-def test_hinge_is_near_the_hinge(sense):
+def test_smooth_hinge_is_within_half_its_width_of_the_hinge(sense):
     prediction = np.linspace(-3, 3, 601)
     value, slope, _ = Hinge(0.25)(prediction, np.full(601, 0.5), np.full(601, sense, np.int8))
     error = prediction - 0.5

@@ -1,4 +1,4 @@
-"""The contract of measurements over their registry, and what they refuse."""
+"""The identities of gramian.contracts on all measurements, and the errors that measurements raise."""
 
 import numpy as np
 import pytest
@@ -20,11 +20,11 @@ def test_every_registered_measurement_has_an_example(rng):
 
 
 @pytest.mark.parametrize("identity", MEASUREMENT_IDENTITIES, ids=lambda f: f.__name__)
-def test_measurements_keep_their_contract(example, identity, rng):
+def test_every_measurement_satisfies_its_identities(example, identity, rng):
     identity(Measured(*example), rng)
 
 
-def test_take_keeps_only_the_samples_it_touches(example):
+def test_take_returns_only_the_samples_that_are_used(example):
     _, samples = example.measurement.take(np.array([7, 2, 2]))
     assert samples is None or len(samples) <= 9
 
@@ -38,12 +38,12 @@ def test_take_keeps_only_the_samples_it_touches(example):
         ([[0.5, 1.0]], "dtype float64; expected integers"),
     ],
 )
-def test_bad_pairs_are_refused(indices, message):
+def test_bad_pairs_raise_an_error(indices, message):
     with pytest.raises(ValueError, match=message):
         Pairs(indices, 9)
 
 
-def test_bad_triplets_and_matrices_are_refused(rng):
+def test_bad_triplets_and_matrices_raise_an_error(rng):
     with pytest.raises(ValueError, match=r"triplets\[0\] = \(0, 1, 5\)"):
         Triplets([[0, 1, 5]], 5)
     with pytest.raises(ValueError, match=r"expected \(m, d, d\)"):

@@ -1,4 +1,4 @@
-"""How many products with the data things cost, counted at the data itself."""
+"""Problems and evaluations: the number of passes over the data, the Hessian, and the errors that blocks raise."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,11 @@ from gramian.measurements import Dense, Each, Pairs
 from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
-from helpers import EXAMPLES, POINTS, columns, problem_of, regression, tangent_at
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem, n_columns, random_tangent, regression
 
 
-class Counted(Array):
-    """Features that count their products."""
+class CountingArray(Array):
+    """Features that count their products with the data."""
 
     def __init__(self, X):
         super().__init__(X)
@@ -31,7 +31,7 @@ class Counted(Array):
 
 def counted_problem(rng, kind):
     X, y, _, _ = regression(rng, 80, 6, 2)
-    features = Counted(X)
+    features = CountingArray(X)
     if kind == "each":
         return Problem([Block(features, [Term(Each(80), y)])]), features
     pairs = Pairs(rng.integers(80, size=(150, 2)), 80)
@@ -41,17 +41,17 @@ def counted_problem(rng, kind):
 
 @pytest.mark.parametrize("search", [Armijo(growth=None), Armijo(initial=None), Exact()], ids=repr)
 @pytest.mark.parametrize("kind", ["each", "pairs"])
-@pytest.mark.parametrize("geometry", POINTS, ids=repr)
-def test_an_iteration_is_two_passes_whatever_the_line_search_does(geometry, kind, search, rng):
-    """On curved geometries too, and fewer where the frame stands still: better than one image a trial."""
+@pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
+def test_an_iteration_costs_two_passes_with_every_line_search(geometry, kind, search, rng):
+    """This holds on curved geometries too. If the frame does not move, the image of the direction is saved."""
     problem, features = counted_problem(rng, kind)
-    evaluation = problem.evaluate(geometry.point(rng.standard_normal((6, columns(geometry, 6, 2)))))
+    evaluation = problem.evaluate(geometry.point(rng.standard_normal((6, n_columns(geometry, 6, 2)))))
     assert (features.images, features.pulls) == (1, 0)
     _ = evaluation.gradient
     assert (features.images, features.pulls) == (1, 1)
     step = GradientDescent(search).step(evaluation, None)
     still = evaluation.line(evaluation.gradient).curve.direction is None
-    images = features.images if still else features.images - 1  # the line made here to ask
+    images = features.images if still else features.images - 1  # less the image of the line in this test
     assert step.size > 0
     assert images == (1 if still else 2)
     assert features.pulls == 1
@@ -62,15 +62,15 @@ def test_an_iteration_is_two_passes_whatever_the_line_search_does(geometry, kind
 @pytest.mark.parametrize(
     "solver", [GradientDescent(), ConjugateGradient(), TrustRegion()], ids=lambda s: type(s).__name__
 )
-@pytest.mark.parametrize("geometry", POINTS, ids=repr)
-def test_passes_are_counted_honestly(geometry, solver, rng):
+@pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
+def test_passes_equal_the_products_with_the_data(geometry, solver, rng):
     problem, features = counted_problem(rng, "each")
-    point = geometry.point(rng.standard_normal((6, columns(geometry, 6, 2))))
+    point = geometry.point(rng.standard_normal((6, n_columns(geometry, 6, 2))))
     result = minimize(problem, solver, point, max_iter=5, tol=0)
     assert problem.passes == result.history["passes"][-1] == features.images + features.pulls
 
 
-def test_trials_on_a_straight_line_are_exact(rng):
+def test_values_along_a_straight_line_are_exact(rng):
     problem, _ = counted_problem(rng, "pairs")
     evaluation = problem.evaluate(Flat().point(rng.standard_normal((6, 2))))
     line = evaluation.line(-evaluation.gradient)
@@ -80,20 +80,20 @@ def test_trials_on_a_straight_line_are_exact(rng):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_hessian_is_the_second_derivative_on_straight_geometries(kind, rng):
-    problem = problem_of(EXAMPLES[kind](rng, np.float64), rng, mixed=False)
+    problem = make_problem(EXAMPLES[kind](rng, np.float64), rng, mixed=False)
     for geometry in (Flat(), Scaled()):
         evaluation = problem.evaluate(geometry.point(rng.standard_normal((5, 2))))
-        tangent = tangent_at(evaluation.point, rng)
+        tangent = random_tangent(evaluation.point, rng)
         curvature = evaluation.line(tangent).along(0.0)[2]
         assert evaluation.point.inner(tangent, evaluation.hessian(tangent)) == pytest.approx(curvature, rel=1e-9)
 
 
-def test_value_at_zero(rng):
+def test_value_at_zero_is_the_objective_of_w_0(rng):
     problem, _ = counted_problem(rng, "each")
     assert problem.value_at_zero == pytest.approx(0.5 * np.mean(problem.sampled.target**2))
 
 
-def test_blocks_refuse_measurements_that_do_not_fit(rng):
+def test_blocks_raise_an_error_for_measurements_that_do_not_fit(rng):
     X = Array(rng.standard_normal((10, 3)))
     with pytest.raises(ValueError, match=r"pairs\[1\] = \(0, 10\) is out of range; samples are numbered 0 to 9"):
         Block(X, [Term(Pairs([[0, 1], [0, 10]]), np.ones(2))])
@@ -107,18 +107,18 @@ def test_blocks_refuse_measurements_that_do_not_fit(rng):
         Block(Array(np.ones((2, 2), np.int64)), [Term(Each(2), np.ones(2))])
 
 
-def test_integer_targets_are_numbers():
+def test_integer_targets_become_float64():
     term = Term(Each(3), np.array([1, 2, 3]))
     assert term.target.dtype == np.float64
     np.testing.assert_allclose(term.weight, 1 / 3)
 
 
-def test_long_data_is_worked_on_in_pieces_with_the_same_result(rng):
+def test_many_samples_are_split_into_blocks_with_the_same_value(rng):
     X, y, _, start = regression(rng, 20000, 5, 2)
-    whole = Problem([Block(Array(X), [Term(Each(20000), y)])])
-    assert len(whole.shards) == 3
-    whole_evaluation = whole.evaluate(Flat().point(start))
-    assert whole_evaluation.value == pytest.approx(0.5 * np.mean((np.sum((X @ start) ** 2, axis=1) - y) ** 2))
+    problem = Problem([Block(Array(X), [Term(Each(20000), y)])])
+    assert len(problem.shards) == 3
+    evaluation = problem.evaluate(Flat().point(start))
+    assert evaluation.value == pytest.approx(0.5 * np.mean((np.sum((X @ start) ** 2, axis=1) - y) ** 2))
 
 
 @pytest.mark.parametrize("name", ["target", "sense", "weight"])

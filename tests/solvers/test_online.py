@@ -1,4 +1,4 @@
-"""Online descent: compiled kernels against the generic path, schedules, streams."""
+"""Online descent: compiled kernels compared with the generic loop, schedules, streams."""
 
 import numpy as np
 import pytest
@@ -14,13 +14,13 @@ from gramian.solvers.online import Schedule, descend
 from gramian.solvers.online.compiled import Batches, compiled_samples, descend_generic
 from gramian.solvers.online.descent import GRID
 
-from helpers import columns, gram, regression
+from helpers import gram, n_columns, regression
 
 D, R, N = 8, 3, 200
 MOMENT = np.diag(np.arange(1.0, D + 1)) + 0.1
 
 
-def problem_for(kind, rng, dtype=np.float64, noise=0.0):
+def make_online_problem(kind, rng, dtype=np.float64, noise=0.0):
     X, y, _, _ = regression(rng, N, D, R, dtype=dtype)
     if kind == "each":
         measurement = Each(N)
@@ -40,8 +40,8 @@ def problem_for(kind, rng, dtype=np.float64, noise=0.0):
 @pytest.mark.parametrize(
     "geometry", [Flat(), Scaled(), Scaled(MOMENT), Polar(), Polar(0.0), Polar(1.0)], ids=lambda g: repr(g)[:24]
 )
-def test_kernels_equal_the_generic_path(geometry, kind, batch_size, adaptive, rng, dtype):
-    problem = problem_for(kind, rng, dtype)
+def test_compiled_descent_equals_generic_descent(geometry, kind, batch_size, adaptive, rng, dtype):
+    problem = make_online_problem(kind, rng, dtype)
     m = len(problem.sampled.measurement)
     point = geometry.point(rng.standard_normal((D, R)).astype(dtype))
     order = rng.permutation(m)
@@ -62,8 +62,8 @@ def test_kernels_equal_the_generic_path(geometry, kind, batch_size, adaptive, rn
 
 
 @pytest.mark.parametrize("batch_size", [1, 8])
-def test_kernels_cap_steps_as_the_geometry_does(batch_size, rng):
-    problem = problem_for("each", rng)
+def test_compiled_descent_limits_steps_as_the_geometry_does(batch_size, rng):
+    problem = make_online_problem("each", rng)
     point = Polar().point(rng.standard_normal((D, R)))
     order, steps = np.arange(3 * batch_size), np.full(3, 10.0)
     batches = Batches(order, batch_size, steps, False)
@@ -73,36 +73,36 @@ def test_kernels_cap_steps_as_the_geometry_does(batch_size, rng):
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_the_generic_path_survives_wild_steps(name, rng):
+def test_generic_descent_with_very_long_steps_stays_finite(name, rng):
     geometry = GEOMETRIES[name]()
-    problem = problem_for("each", rng, np.float32)
-    point = geometry.point(rng.standard_normal((D, columns(geometry, D, R))).astype(np.float32))
-    arrived, _ = descend_generic(problem, point, Batches(np.arange(N), 8, np.full(N // 8, 1e6), False))
-    assert np.isfinite(arrived.G).all()
+    problem = make_online_problem("each", rng, np.float32)
+    point = geometry.point(rng.standard_normal((D, n_columns(geometry, D, R))).astype(np.float32))
+    end, _ = descend_generic(problem, point, Batches(np.arange(N), 8, np.full(N // 8, 1e6), False))
+    assert np.isfinite(end.G).all()
 
 
 @pytest.mark.parametrize("geometry", [Flat(), Scaled(), Polar()], ids=repr)
-def test_kernels_survive_wild_steps(geometry, rng):
-    """The polar geometry is capped; the flat one diverges until a step is not finite, which is then skipped."""
-    problem = problem_for("each", rng)
+def test_compiled_descent_with_very_long_steps_stays_finite(geometry, rng):
+    """Polar steps are limited. Flat steps diverge until one is not finite, which is skipped."""
+    problem = make_online_problem("each", rng)
     point = geometry.point(rng.standard_normal((D, R)))
     for batch_size in (1, 32):
         steps = np.full(-(-N // batch_size), 1e3)
-        arrived, skipped = descend(problem, point, np.arange(N), batch_size, steps)
-        assert np.isfinite(arrived.G).all()
+        end, skipped = descend(problem, point, np.arange(N), batch_size, steps)
+        assert np.isfinite(end.G).all()
         if not isinstance(geometry, Scaled):
             assert (skipped > 0) == isinstance(geometry, Flat)
 
 
-def test_frames_of_the_compiled_polar_path_are_orthonormal(rng):
-    problem = problem_for("each", rng)
+def test_compiled_polar_descent_keeps_the_frame_orthonormal(rng):
+    problem = make_online_problem("each", rng)
     point = Polar().point(rng.standard_normal((D, R)))
-    arrived, _ = descend(problem, point, np.tile(np.arange(N), 20), 1, np.full(20 * N, 1e-3))
-    np.testing.assert_allclose(arrived.frame.T @ arrived.frame, np.eye(R), atol=1e-13)
+    end, _ = descend(problem, point, np.tile(np.arange(N), 20), 1, np.full(20 * N, 1e-3))
+    np.testing.assert_allclose(end.frame.T @ end.frame, np.eye(R), atol=1e-13)
 
 
-def test_only_what_has_a_kernel_is_compiled(rng):
-    problem = problem_for("each", rng)
+def test_only_dense_rows_squared_losses_and_some_geometries_are_compiled(rng):
+    problem = make_online_problem("each", rng)
     term, X = problem.sampled, problem.blocks[0].features.X
     G = rng.standard_normal((D, R))
     assert compiled_samples(problem) is not None
@@ -119,19 +119,19 @@ def test_only_what_has_a_kernel_is_compiled(rng):
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_one_epoch_lowers_the_cost(name, rng):
+def test_two_epochs_lower_the_cost_on_every_geometry(name, rng):
     geometry = GEOMETRIES[name]()
-    problem = problem_for("each", rng)
-    point = geometry.point(rng.standard_normal((D, columns(geometry, D, R))))
+    problem = make_online_problem("each", rng)
+    point = geometry.point(rng.standard_normal((D, n_columns(geometry, D, R))))
     result = minimize(problem, Online(batch_size=8), point, max_iter=2)
     cost = result.history["cost"]
-    # A subspace has no scale, and fits these targets badly wherever it is.
+    # W = U Uᵀ has a fixed scale, so no subspace fits these targets well.
     assert cost[-1] < (0.95 if name == "grassmann" else 0.7) * cost[0]
     assert result.n_iter == 2
     assert len(cost) == 3
 
 
-def test_steps_follow_the_paper_s_schedule():
+def test_schedule_is_the_formula_of_the_paper():
     schedule = Schedule(scale=2.0, horizon=100.0, seen=50)
     t = np.array([50, 60, 70])
     np.testing.assert_allclose(schedule.steps(25, 10), 2 * 100 / (100 + t))
@@ -139,79 +139,79 @@ def test_steps_follow_the_paper_s_schedule():
 
 
 def test_the_first_step_has_length_s(rng):
-    """s/μ times a gradient of norm μ: in the metric, the first step is s long on average."""
-    problem = problem_for("each", rng)
+    """The step size is s/μ and the mean gradient norm is μ, so the mean length of the first step is s."""
+    problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))
     solver = Online(batch_size=N, step_size=0.125, delay=2.0, shuffle=False)
     schedule = solver.schedule(problem, point, rng)
-    arrived, _ = solver.stream(problem.evaluate(point), schedule, np.arange(N))
-    assert np.linalg.norm(arrived.point.G - point.G) == pytest.approx(0.125)
+    end, _ = solver.stream(problem.evaluate(point), schedule, np.arange(N))
+    assert np.linalg.norm(end.point.G - point.G) == pytest.approx(0.125)
     assert schedule.horizon == 2.0 * N
 
 
 def test_pretraining_chooses_the_best_of_the_grid(rng):
-    problem = problem_for("each", rng)
+    problem = make_online_problem("each", rng)
     point = Polar().point(rng.standard_normal((D, R)))
     solver = Online(batch_size=8, shuffle=False)
     chosen = solver.schedule(problem, point, rng)
 
-    def arrived(schedule):
+    def descend_by(schedule):
         return descend(problem, point, np.arange(N), 8, schedule.steps(N, 8))[0]
 
-    best = problem.evaluate(arrived(chosen)).value
+    best = problem.evaluate(descend_by(chosen)).value
     for step in GRID:
         for delay in GRID:
             fixed = Online(batch_size=8, shuffle=False, step_size=step, delay=delay)
-            assert best <= problem.evaluate(arrived(fixed.schedule(problem, point, rng))).value * (1 + 1e-9)
+            assert best <= problem.evaluate(descend_by(fixed.schedule(problem, point, rng))).value * (1 + 1e-9)
 
 
-def test_pretraining_leaves_the_grid_where_it_must(rng):
+def test_pretraining_extends_the_grid_if_the_best_step_is_at_its_edge(rng):
     X, y, _, start = regression(rng, N, D, R)
     problem = Problem([Block(Array(X), [Term(Each(N), 1e-8 * y)])])
     result = minimize(problem, Online(batch_size=8), Flat().point(1e-4 * start), max_iter=3)
     assert result.history["cost"][-1] < 0.5 * result.history["cost"][0]
 
 
-def test_an_epoch_that_diverges_is_done_again_with_shorter_steps(rng):
-    problem = problem_for("each", rng)
+def test_an_epoch_that_diverges_is_repeated_with_shorter_steps(rng):
+    problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))
     solver = Online(batch_size=1, step_size=100.0, delay=1.0)
     evaluation = problem.evaluate(point)
     before = solver.schedule(problem, point, rng)
-    arrived, after = solver.stream(evaluation, before, np.arange(N))
-    assert arrived.value <= 2 * evaluation.value
-    # What comes after has the schedule's own steps again.
+    end, after = solver.stream(evaluation, before, np.arange(N))
+    assert end.value <= 2 * evaluation.value
+    # Later steps are not shortened.
     assert after == before.after(N)
 
 
-def test_mini_batches_use_every_sample_and_their_mean(rng):
+def test_mini_batches_use_every_sample_and_the_mean_loss(rng):
     X, y, _, start = regression(rng, 10, D, R)
     problem = Problem([Block(Array(X), [Term(Each(10), y)])])
-    arrived, _ = descend(problem, Flat().point(start), np.arange(10), 4, np.array([1e-3, 1e-3, 1e-3]))
+    end, _ = descend(problem, Flat().point(start), np.arange(10), 4, np.array([1e-3, 1e-3, 1e-3]))
     G = start
     for rows in (slice(0, 4), slice(4, 8), slice(8, 10)):
         error = np.sum((X[rows] @ G) ** 2, axis=1) - y[rows]
         G = G - 1e-3 * 2 * X[rows].T @ (error[:, None] * (X[rows] @ G)) / len(error)
-    np.testing.assert_allclose(arrived.G, G, rtol=1e-12)
+    np.testing.assert_allclose(end.G, G, rtol=1e-12)
 
 
-def test_a_seed_fixes_the_result(rng):
-    problem = problem_for("each", rng)
+def test_a_seed_makes_the_result_reproducible(rng):
+    problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))
     first, same, other = (minimize(problem, Online(seed=s), point, max_iter=1).point.G for s in (0, 0, 1))
     np.testing.assert_array_equal(first, same)
     assert not np.array_equal(first, other)
 
 
-def test_passes_are_counted_by_the_sample(rng):
-    problem = problem_for("each", rng)
+def test_descent_over_half_of_the_samples_counts_one_pass(rng):
+    problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))
     before = problem.passes
     descend(problem, point, np.arange(N // 2), 8, np.full(N // 16 + 1, 1e-4))
     assert problem.passes - before == pytest.approx(1.0)
 
 
-def test_oja_finds_the_principal_subspace(rng):
+def test_online_descent_on_the_grassmann_manifold_finds_the_principal_subspace(rng):
     X = rng.standard_normal((2000, D)) * np.array([5, 4, 3, *[0.5] * (D - 3)])
     problem = Problem([Block(Array(X), [Term(Each(2000), np.sum(X**2, axis=1), Linear())])])
     result = minimize(problem, Online(batch_size=16), Grassmann().point(rng.standard_normal((D, 3))), max_iter=3)
@@ -219,7 +219,7 @@ def test_oja_finds_the_principal_subspace(rng):
     assert np.linalg.svd(result.point.G.T @ principal)[1].min() > 0.999
 
 
-def test_problems_of_several_terms_cannot_be_sampled(rng):
+def test_problems_of_several_terms_and_bad_batch_sizes_raise_an_error(rng):
     X, y, _, start = regression(rng, 10, D, R)
     problem = Problem([Block(Array(X), [Term(Each(10), y), Term(Each(10), y)])])
     with pytest.raises(ValueError, match="one block with one term"):
@@ -232,6 +232,6 @@ def test_a_satisfied_batch_changes_nothing(rng):
     X, y, G, _ = regression(rng, 20, D, D)
     problem = Problem([Block(Array(X), [Term(Each(20), y + 1, sense=np.full(20, -1))])])
     point = AffineInvariant().point(G)
-    arrived, skipped = descend(problem, point, np.arange(20), 5, np.ones(4))
-    np.testing.assert_array_equal(arrived.G, point.G)
+    end, skipped = descend(problem, point, np.arange(20), 5, np.ones(4))
+    np.testing.assert_array_equal(end.G, point.G)
     assert skipped == 0

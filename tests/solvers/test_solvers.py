@@ -1,4 +1,4 @@
-"""Line searches, the loop, and what each solver promises."""
+"""Line searches, the loop, and the convergence of every solver."""
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ from gramian.solvers import (
     TrustRegion,
     minimize,
 )
-from gramian.solvers.line_search import lowest
+from gramian.solvers.line_search import minimise_quartic
 
-from helpers import EXAMPLES, POINTS, columns, gram, problem_of, rank_one, regression
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, gram, make_problem, n_columns, rank_one, regression
 
 
-def relative(result):
+def relative_costs(result):
     return result.history["cost"] / result.history["cost"][0]
 
 
@@ -30,31 +30,31 @@ def test_noise_free_data_is_recovered(geometry, rng):
     X, y, truth, start = regression(rng, 5000, 50, 10)
     result = minimize(rank_one(X, y), ConjugateGradient(), geometry.point(start), tol=1e-14)
     assert result.converged
-    assert relative(result)[-1] < 1e-12
+    assert relative_costs(result)[-1] < 1e-12
     np.testing.assert_allclose(gram(result.point), truth @ truth.T, atol=1e-5 * np.abs(truth @ truth.T).max())
 
 
-def test_scaled_cg_does_not_see_the_conditioning(rng):
+def test_scaled_cg_converges_fast_on_an_ill_conditioned_matrix(rng):
     X, y, _, start = regression(rng, 5000, 50, 10, condition=1e4)
     result = minimize(rank_one(X, y), ConjugateGradient(), Scaled().point(start), max_iter=60, tol=1e-14)
-    assert relative(result).min() < 1e-12
+    assert relative_costs(result).min() < 1e-12
 
 
 @pytest.mark.parametrize("model", ["gauss-newton", "newton"])
-def test_trust_region_needs_few_steps(model, rng):
+def test_trust_region_converges_in_40_steps_on_an_ill_conditioned_matrix(model, rng):
     X, y, _, start = regression(rng, 5000, 50, 10, condition=1e4)
     result = minimize(rank_one(X, y), TrustRegion(model), Scaled().point(start), max_iter=40, tol=1e-14)
-    assert relative(result).min() < 1e-12
+    assert relative_costs(result).min() < 1e-12
 
 
-def test_rank_above_the_true_one_is_no_obstacle(rng):
+def test_scaled_cg_converges_with_a_rank_above_the_true_one(rng):
     X, y, _, _ = regression(rng, 3000, 30, 3)
     start = rng.standard_normal((30, 9))
     result = minimize(rank_one(X, y), ConjugateGradient(), Scaled().point(start), max_iter=150, tol=1e-14)
-    assert relative(result)[-1] < 1e-12
+    assert relative_costs(result)[-1] < 1e-12
 
 
-def test_float32_is_kept_and_converges(rng):
+def test_cg_in_float32_keeps_the_dtype_and_converges(rng):
     X, y, truth, start = regression(rng, 2000, 20, 3, dtype=np.float32)
     result = minimize(rank_one(X, y), ConjugateGradient(), Scaled().point(start), tol=1e-8)
     assert result.point.G.dtype == np.float32
@@ -72,27 +72,27 @@ def test_armijo_holds_at_every_step(search, rng):
             line = evaluation.line(-evaluation.gradient)
             step = GradientDescent(search).step(evaluation, memory)
             assert step.evaluation.value <= evaluation.value - 0.5 * step.size * evaluation.gradient_norm**2 + 1e-12
-            first = search.first(line, memory)
+            first = search.first_trial(line, memory)
             halvings = np.log2(first / step.size)
             assert halvings == pytest.approx(round(halvings), abs=1e-9)
             evaluation, memory = step.evaluation, step.memory
 
 
-def test_the_paper_s_first_trial():
+def test_first_trial_of_armijo_is_that_of_the_paper_or_grown_from_the_last_step():
     class Start:
         gradient_norm = 4.0
 
     class Line:
         start = Start()
 
-    assert Armijo().first(Line(), None) == 25.0
-    assert Armijo().first(Line(), 2.0) == 8.0
-    assert Armijo(growth=None).first(Line(), 2.0) == 25.0
+    assert Armijo().first_trial(Line(), None) == 25.0
+    assert Armijo().first_trial(Line(), 2.0) == 8.0
+    assert Armijo(growth=None).first_trial(Line(), 2.0) == 25.0
 
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_exact_search_finds_the_minimum_of_the_line(mixed, rng):
-    problem = problem_of(EXAMPLES["pairs"](rng, np.float64), rng, mixed=mixed)
+    problem = make_problem(EXAMPLES["pairs"](rng, np.float64), rng, mixed=mixed)
     evaluation = problem.evaluate(Flat().point(rng.standard_normal((5, 2))))
     line = evaluation.line(-evaluation.gradient)
     assert (line.quartic is None) == mixed
@@ -102,21 +102,21 @@ def test_exact_search_finds_the_minimum_of_the_line(mixed, rng):
     assert abs(line.along(s)[1]) < 1e-6 * abs(line.slope)
 
 
-def test_lowest_point_of_a_quartic():
+def test_minimise_quartic_finds_the_lowest_of_two_minima():
     two_wells = np.polynomial.polynomial.polyfromroots([1, 1, 3, 3]) + np.array([0, -0.5, 0, 0, 0])
-    s = lowest(two_wells)
+    s = minimise_quartic(two_wells)
     values = np.polynomial.polynomial.polyval(np.linspace(0, 5, 2001), two_wells)
     assert s > 2
     assert np.polynomial.polynomial.polyval(s, two_wells) <= values.min() + 1e-12
     for scale in (1e-100, 1e100):
-        assert lowest(scale * two_wells) == pytest.approx(s, rel=1e-6)
-    assert lowest(np.array([1.0, 1.0, 1.0, 0.0, 1.0])) == 0.0
-    assert lowest(np.array([1.0, -1.0, np.nan, 0.0, 1.0])) == 0.0
-    assert lowest(np.array([1.0, -2.0, 1.0, 0.0, 0.0])) == pytest.approx(1.0)
-    assert lowest(np.array([1.0, -4.0, 0.0, 0.0, 1.0])) == pytest.approx(1.0)
+        assert minimise_quartic(scale * two_wells) == pytest.approx(s, rel=1e-6)
+    assert minimise_quartic(np.array([1.0, 1.0, 1.0, 0.0, 1.0])) == 0.0
+    assert minimise_quartic(np.array([1.0, -1.0, np.nan, 0.0, 1.0])) == 0.0
+    assert minimise_quartic(np.array([1.0, -2.0, 1.0, 0.0, 0.0])) == pytest.approx(1.0)
+    assert minimise_quartic(np.array([1.0, -4.0, 0.0, 0.0, 1.0])) == pytest.approx(1.0)
 
 
-def test_curved_descent_finds_the_principal_subspace(rng):
+def test_cg_on_the_grassmann_manifold_finds_the_principal_subspace(rng):
     X = rng.standard_normal((500, 6)) * np.array([4, 3, 2, 1, 0.5, 0.2])
     problem = rank_one(X, np.sum(X**2, axis=1), loss=Linear())
     for name in ("uf", "qf", "exp"):
@@ -127,7 +127,7 @@ def test_curved_descent_finds_the_principal_subspace(rng):
         assert result.cost == pytest.approx(0.5 * np.mean(np.sum((X - X @ gram(result.point)) ** 2, axis=1)))
 
 
-def test_stopping_rules_have_their_messages(rng):
+def test_message_names_the_stopping_rule(rng):
     X, y, truth, start = regression(rng, 200, 8, 2)
     solver, point = ConjugateGradient(), Scaled().point(start)
     assert "small against that of W = 0" in minimize(rank_one(X, y), solver, point, tol=1e-6).message
@@ -143,7 +143,7 @@ def test_stopping_rules_have_their_messages(rng):
     assert exhausted.history["gradient_norm"][-1] < 1e-6 * exhausted.history["gradient_norm"][0]
 
 
-def test_the_callback_sees_every_record_and_may_stop(rng):
+def test_callback_receives_every_record_and_can_stop_the_loop(rng):
     X, y, _, start = regression(rng, 200, 8, 2)
     seen = []
 
@@ -161,16 +161,16 @@ def test_the_callback_sees_every_record_and_may_stop(rng):
     np.testing.assert_array_equal(result.history["cost"], [r.cost for r in seen])
 
 
-def test_a_start_that_overflows_is_refused(rng):
+def test_a_start_that_overflows_raises_an_error(rng):
     X, y, _, start = regression(rng, 20, 4, 2)
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="objective at the start"):
         minimize(rank_one(X, y), ConjugateGradient(), Flat().point(1e160 * start))
 
 
-@pytest.mark.parametrize("geometry", POINTS, ids=repr)
-def test_a_trial_that_is_not_finite_is_a_rejection(geometry, rng):
+@pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
+def test_a_trial_step_that_is_not_finite_is_rejected(geometry, rng):
     X, y, _, _ = regression(rng, 40, 5, 2)
-    point = geometry.point(rng.standard_normal((5, columns(geometry, 5, 2))))
+    point = geometry.point(rng.standard_normal((5, n_columns(geometry, 5, 2))))
     search = Armijo(initial=1e200, growth=None, max_trials=2000)
     with np.errstate(over="ignore", invalid="ignore"):
         result = minimize(rank_one(X, y), GradientDescent(search), point, max_iter=5, tol=0)
@@ -190,12 +190,12 @@ def test_a_trial_that_is_not_finite_is_a_rejection(geometry, rng):
         (lambda: Online(subset=0), "subset=0 is not valid"),
     ],
 )
-def test_bad_settings_are_refused(make, message):
+def test_bad_settings_raise_an_error(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_the_trust_region_copes_with_raw_data():
+def test_trust_region_and_cg_reach_the_same_cost_on_unscaled_data():
     X, y = load_wine(return_X_y=True)
     point = Scaled(X.T @ X / len(X)).point(np.eye(13, 3) / 100)
     results = [
@@ -210,7 +210,7 @@ def test_every_solver_is_registered():
         TrustRegion("bfgs")
 
 
-def test_images_in_float32_are_refreshed(rng):
+def test_cost_in_float32_equals_that_of_recomputed_images(rng):
     X, y, _, start = regression(rng, 500, 10, 3, dtype=np.float32)
     problem = rank_one(X, y + rng.standard_normal(500).astype(np.float32))
     result = minimize(problem, GradientDescent(Armijo(initial=None)), Flat().point(start), max_iter=200, tol=0)

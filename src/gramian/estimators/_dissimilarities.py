@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
 from gramian.checks import checked_number, checked_weight
-from gramian.measurements.measurement import checked_indices
+from gramian.measurements.measurement import check_indices
 from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import checked_pairs
 from gramian.types import Matrix, Vector
@@ -62,7 +62,7 @@ def read_pairs(
     """Return the dissimilarities of pairs, each once."""
     checked_number("n_samples", 2 if n_samples is None else n_samples, least=2, integer=True)
     if n_samples is None:
-        n_samples = int(checked_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
+        n_samples = int(check_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
     pairs = checked_pairs(pairs, n_samples)
     values = np.asarray(dissimilarity)
     values = values if values.dtype == np.float32 else values.astype(np.float64)

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_curve
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from gramian.measurements.measurement import checked_indices
+from gramian.measurements.measurement import check_indices
 from gramian.supervision.checks import checked_signs
 from gramian.types import Matrix, Vector
 
@@ -56,7 +56,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
             return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
         Z = self._map(X)
-        index = checked_indices(pairs, "pairs", 2, len(Z))
+        index = check_indices(pairs, "pairs", 2, len(Z))
         return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:

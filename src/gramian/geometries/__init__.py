@@ -1,7 +1,8 @@
-"""Geometries: where the matrix W lives, and how it moves.
+"""Geometries: the set in which W is learned, a metric on it, and the curves along which W moves.
 
-To add one, write one file with a `Geometry` and its `Point`, and one line here. The conformance tests, run over
-`GEOMETRIES` and over every instance in a geometry's `examples`, say whether it is right.
+To add one, write one file with a subclass of `Geometry` and a subclass of `Point`, and add one line to `GEOMETRIES`
+below. Their methods are explained in `point.py`. `gramian.contracts.check_geometry` checks the identities that every
+geometry must satisfy; the tests run it over `GEOMETRIES`, for every instance in a geometry's `examples`.
 """
 
 from gramian.geometries.affine_invariant import AffineInvariant

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gramian.geometries.cone import ConePoint
 from gramian.geometries.cores import AffineCore, TangentCore
-from gramian.geometries.frames import orthonormal
+from gramian.geometries.frames import polar_decompose
 from gramian.geometries.point import Geometry
 from gramian.types import Matrix
 
@@ -15,13 +15,14 @@ __all__ = ["AffineInvariant"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AffineInvariant(Geometry):
-    """Positive definite W (d, d) under tr(ξ W⁻¹ ζ W⁻¹).
+    """Positive definite matrices W (d, d) with the metric tr(ξ W⁻¹ ζ W⁻¹).
 
     Parameters
     ----------
     retraction : {"exponential", "first-order"}
-        The geodesic W^½ exp(W^-½ ξ W^-½) W^½, or W + s ξ, which makes gradient descent the LogDet update of Davis
-        et al. (2007); its steps are limited to those that stay positive definite.
+        "exponential" moves along the geodesic W^½ exp(s W^-½ ξ W^-½) W^½. "first-order" moves along W + s ξ, with
+        steps short enough that W stays positive definite; gradient descent is then the LogDet update of Davis et al.
+        (2007).
 
     Examples
     --------
@@ -41,8 +42,8 @@ class AffineInvariant(Geometry):
             raise ValueError(f"retraction={self.retraction!r} is unknown. Choose 'exponential' or 'first-order'.")
 
     def point(self, G: Matrix) -> ConePoint:
-        """The point G Gᵀ."""
-        orthonormal(G)  # refuses a singular factor
+        """Return the point W = G Gᵀ."""
+        polar_decompose(G)  # raises a ValueError if G is singular
         return ConePoint((AffineCore if self.retraction == "exponential" else TangentCore)(G))
 
 

@@ -1,4 +1,4 @@
-"""Points of a full-rank cone: the frame is the identity, the root is everything."""
+"""Points of the cone of positive definite matrices: the frame is the identity, so the root is the factor."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ __all__ = ["ConePoint"]
 
 
 class ConePoint(Point):
-    """A positive definite matrix W = R Rᵀ; its metric is that of its core, and tangents are the core's coordinates."""
+    """A positive definite matrix W = R Rᵀ with the metric and the tangents of a `Core`; tangents have shape (d, d)."""
 
     def __init__(self, core: Core, frame: Matrix | None = None) -> None:
         super().__init__(np.eye(len(core.root), dtype=core.root.dtype) if frame is None else frame, core.root)
         self.core = core
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """The core's gradient; M F = M."""
+        """Return the gradient of the core, shape (d, d); M F is M because F is the identity."""
         return self.core.gradient(0.5 * (MF + MF.T))
 
     def frame_velocity(self, tangent: Matrix) -> None:
-        """The frame stands still."""
+        """Return None: the frame does not move."""
 
     def root_velocity(self, tangent: Matrix) -> Matrix:
-        """dR/ds."""
+        """Return dR/ds, shape (d, d)."""
         return self.core.velocity(tangent)
 
     def inner(self, a: Matrix, b: Matrix) -> float:
-        """The core's metric."""
+        """Return the inner product of two tangents in the metric of the core."""
         return self.core.inner(a, b)
 
     def curve(self, tangent: Matrix) -> ConeCurve:
-        """The core's curve."""
+        """Return the curve of the core."""
         return ConeCurve(self.frame, *self.core.curve(tangent))
 
 
 class ConeCurve(Curve):
-    """A curve in the cone: only the root moves, so images of the frame are kept as they are."""
+    """A curve in the cone. Only the root moves, so the image of the frame stays the same."""
 
     def __init__(self, frame: Matrix, core: Callable[[float], Core], limit: float) -> None:
         self.frame, self.core, self.limit = frame, lru_cache(maxsize=1)(core), limit
@@ -52,5 +52,5 @@ class ConeCurve(Curve):
         return ConePoint(self.core(s), self.frame)
 
     def motion(self, s: float) -> Motion:
-        """Return the core's root."""
+        """Return the motion that changes the root only."""
         return Motion(None, None, self.core(s).root)

@@ -1,7 +1,7 @@
-"""Moving a positive definite matrix B = R Rᵀ: the core of a polar point, or the whole of a full-rank one.
+"""Cores: positive definite matrices B = R Rᵀ (r, r) with a metric and curves.
 
-Each core has coordinates S (r, r), symmetric, in which tangents are added; `gradient` takes N = UᵀMU, the derivative
-of the loss in B.
+A core is the matrix B of a polar point W = U B Uᵀ, or the whole W of a full-rank cone. A tangent is given by
+coordinates S, a symmetric (r, r) matrix; what S means depends on the metric.
 """
 
 from __future__ import annotations
@@ -19,87 +19,93 @@ __all__ = ["CORES", "AffineCore", "Core", "LogEuclideanCore", "MirrorCore", "Tan
 
 
 class Core(Protocol):
-    """A positive definite matrix and its metric."""
+    """The interface of a positive definite matrix B = R Rᵀ (r, r) with a metric; `root` is R."""
 
     root: Matrix
 
     def gradient(self, N: Matrix) -> Matrix:
-        """The metric's gradient, in coordinates."""
+        """Return the gradient in the metric, as coordinates (r, r).
+
+        Parameters
+        ----------
+        N : array, shape (r, r), symmetric
+            The derivative of the loss in B: UᵀMU for a polar point, M for a full-rank cone.
+        """
 
     def velocity(self, S: Matrix) -> Matrix:
-        """dR/ds along S."""
+        """Return dR/ds, shape (r, r), at s = 0 of the curve along the tangent with coordinates S (r, r)."""
 
     def inner(self, S: Matrix, T: Matrix) -> float:
-        """The metric."""
+        """Return the inner product of the tangents with coordinates S and T, (r, r) each."""
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], Core], float]:
-        """s -> the core at s, and the longest step."""
+        """Return a function that maps s to the core at s along the tangent S (r, r), and the largest s allowed."""
 
 
 class AffineCore:
-    """The affine-invariant metric tr(ξ B⁻¹ ζ B⁻¹) in the coordinates ξ = R S Rᵀ, where it is tr(S T).
+    """A core with the affine-invariant metric tr(ξ B⁻¹ ζ B⁻¹). In the coordinates ξ = R S Rᵀ it is tr(S T).
 
-    The curve is the geodesic R exp(s S) Rᵀ. R need not be symmetric, and is not after one step.
+    The curve is the geodesic R exp(s S) Rᵀ. R need not be symmetric. It is not symmetric after one step.
     """
 
     def __init__(self, root: Matrix) -> None:
         self.root = root
 
     def gradient(self, N: Matrix) -> Matrix:
-        """Rᵀ N R."""
+        """Return Rᵀ N R, shape (r, r)."""
         return self.root.T @ N @ self.root
 
     def velocity(self, S: Matrix) -> Matrix:
-        """½ R S."""
+        """Return ½ R S, shape (r, r)."""
         return 0.5 * (self.root @ S)
 
     def inner(self, S: Matrix, T: Matrix) -> float:
-        """tr(S T)."""
+        """Return tr(S T)."""
         return inner(S, T)
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], AffineCore], float]:
-        """R exp(½ s S)."""
+        """Return s -> the core with the root R exp(½ s S), and the largest s allowed."""
         w, V = np.linalg.eigh(S)
         rotated = self.root @ V
 
         def point(s: float) -> AffineCore:
-            return type(self)((rotated * self.stretch(s * w)) @ V.T)
+            return type(self)((rotated * self.root_scales(s * w)) @ V.T)
 
-        return point, self.limit(w)
+        return point, self.step_limit(w)
 
     @staticmethod
-    def stretch(w: Matrix) -> Matrix:
-        """The root of the factor by which W grows along an eigenvector of S."""
+    def root_scales(w: Matrix) -> Matrix:
+        """Return the factors (r,) by which R grows along the eigenvectors of s S, given its eigenvalues w (r,)."""
         return np.exp(0.5 * w)
 
     @staticmethod
-    def limit(w: Matrix) -> float:
-        """The longest step."""
+    def step_limit(w: Matrix) -> float:
+        """Return the largest s allowed, given the eigenvalues w (r,) of S."""
         largest = float(np.abs(w).max())
         return LARGEST_EXPONENT / largest if largest > 0 else np.inf
 
 
 class TangentCore(AffineCore):
-    """The affine-invariant metric with the first-order retraction B + s ξ, which is the LogDet update.
+    """A core with the affine-invariant metric and the first-order retraction B + s ξ, which is the LogDet update.
 
-    Positive definite only while s times the least eigenvalue of S is above -1: the limit of its steps.
+    B + s ξ is positive definite only if s times the least eigenvalue of S is above -1. This limits the steps.
     """
 
     @staticmethod
-    def stretch(w: Matrix) -> Matrix:
-        """(1 + w)^½, in place of exp(½ w)."""
+    def root_scales(w: Matrix) -> Matrix:
+        """Return (1 + w)^½, shape (r,), in place of exp(½ w)."""
         return np.sqrt(1 + w)
 
     @staticmethod
-    def limit(w: Matrix) -> float:
-        """The longest step: no eigenvalue changes by more than a factor of e²."""
+    def step_limit(w: Matrix) -> float:
+        """Return the largest s for which no eigenvalue of B changes by more than a factor of e²."""
         shrink, grow = -np.expm1(-LARGEST_EXPONENT), np.expm1(LARGEST_EXPONENT)
         rate = max(float(-w.min()) / float(shrink), float(w.max()) / float(grow))
         return 1 / rate if rate > 0 else np.inf
 
 
 class LogEuclideanCore:
-    """The Euclidean metric on L = log B: coordinates are changes of L, curves exp(L + s S)."""
+    """A core with the Euclidean metric on L = log B. Coordinates are changes of L; the curve is exp(L + s S)."""
 
     def __init__(self, log: Matrix) -> None:
         self.log = log
@@ -107,13 +113,13 @@ class LogEuclideanCore:
         self.root = (self.V * np.exp(0.5 * self.w)) @ self.V.T
 
     @classmethod
-    def of_root(cls, root: Matrix) -> LogEuclideanCore:
-        """The core B = R Rᵀ."""
+    def from_root(cls, root: Matrix) -> LogEuclideanCore:
+        """Return the core B = R Rᵀ for a root R (r, r)."""
         left, sigma, _ = np.linalg.svd(root)
         return cls((left * (2 * np.log(sigma))) @ left.T)
 
     def derivative_of_exp(self, N: Matrix, scale: float = 1.0) -> Matrix:
-        """V (K ∘ VᵀNV) Vᵀ, the derivative of exp at scale·L along N, by divided differences K."""
+        """Return V (K ∘ VᵀNV) Vᵀ, the derivative of exp at scale · L along N (r, r), with divided differences K."""
         w = scale * self.w
         mean, half = (w[:, None] + w) / 2, (w[:, None] - w) / 2
         # sinh(h)/h without cancellation: K_ij = exp(mean) sinhc(half difference).
@@ -123,40 +129,41 @@ class LogEuclideanCore:
         return self.V @ ((np.exp(mean) * sinhc) * (self.V.T @ N @ self.V)) @ self.V.T
 
     def gradient(self, N: Matrix) -> Matrix:
-        """The derivative of exp, which is self-adjoint, at L along N."""
+        """Return the derivative of exp at L along N, shape (r, r). It is the gradient because it is self-adjoint."""
         return self.derivative_of_exp(N)
 
     def velocity(self, S: Matrix) -> Matrix:
-        """The derivative of exp(½ L) along ½ S."""
+        """Return the derivative of exp at ½ L along ½ S, shape (r, r)."""
         return self.derivative_of_exp(0.5 * S, 0.5)
 
     def inner(self, S: Matrix, T: Matrix) -> float:
-        """tr(S T)."""
+        """Return tr(S T)."""
         return inner(S, T)
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], LogEuclideanCore], float]:
-        """exp(L + s S)."""
+        """Return s -> the core exp(L + s S), and the largest s allowed."""
         largest = float(np.linalg.norm(S, 2))
         limit = LARGEST_EXPONENT / largest if largest > 0 else np.inf
         return lambda s: type(self)(self.log + s * S), limit
 
 
 class MirrorCore(LogEuclideanCore):
-    """The mirror form: the gradient is N itself, so a step is exp(log B - s N), the von Neumann update.
+    """A core in which the gradient is N itself, so that a descent step is exp(log B - s N), the von Neumann update.
 
-    N is the gradient for the metric tr(S Dexp_L[T]), the Hessian of the von Neumann entropy's dual.
+    This is mirror descent. N is the gradient in the metric tr(S Dexp_L[T]), the Hessian of the dual of the von Neumann
+    entropy.
     """
 
     def gradient(self, N: Matrix) -> Matrix:
-        """N."""
+        """Return N itself."""
         return N
 
     def inner(self, S: Matrix, T: Matrix) -> float:
-        """tr(S Dexp_L[T])."""
+        """Return tr(S Dexp_L[T])."""
         return inner(S, self.derivative_of_exp(T))
 
 
 CORES: dict[str, Callable[[Matrix], Core]] = {
     "affine": AffineCore,
-    "log-euclidean": LogEuclideanCore.of_root,
+    "log-euclidean": LogEuclideanCore.from_root,
 }

@@ -1,4 +1,4 @@
-"""The flat geometry: the factor moves in straight lines (the paper's sections 5.1 and 6.1)."""
+"""The flat geometry: the factor moves along straight lines (the paper's sections 5.1 and 6.1)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["Flat"]
 
 
 class FlatPoint(Point):
-    """A factor under the Euclidean metric tr(ξᵀ ζ)."""
+    """A factor G with the Euclidean metric tr(ξᵀ ζ). Its frame is G; a tangent is a (d, r) array."""
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """2 M G."""
+        """Return 2 M G, shape (d, r)."""
         return 2 * MF
 
     def frame_velocity(self, tangent: Matrix) -> Matrix:
-        """The tangent itself."""
+        """Return the tangent itself, shape (d, r)."""
         return tangent
 
     def curve(self, tangent: Matrix) -> Straight:
-        """G + s ξ."""
+        """Return the straight line G + s ξ."""
         return Straight(self, tangent)
 
     @property
     def online_kernel(self) -> OnlineKernel:
-        """The compiled flat descent."""
+        """The compiled online descent of the flat geometry."""
         return self.descend
 
     def descend(self, samples: Samples, batches: Batches) -> tuple[FlatPoint, int]:
-        """Return the point after one step a batch, and the number of steps skipped."""
+        """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
         G = self.G.T.copy()
         skipped = flat_online(*samples, *batches, G)
         return FlatPoint(np.ascontiguousarray(G.T)), skipped
@@ -42,10 +42,11 @@ class FlatPoint(Point):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flat(Geometry):
-    """W = G Gᵀ with G in the Euclidean space of (d, r) matrices, modulo rotations G -> G O.
+    """Matrices W = G Gᵀ of rank r, with the Euclidean metric on the factor G (d, r).
 
-    Gradient descent is the paper's equations (online flat) and (batch flat). Its steps depend on the units and on
-    the conditioning of W; `Scaled` costs the same and does not.
+    G and G O give the same W for every orthogonal O. Gradient descent is given by the paper's equations (online flat)
+    and (batch flat). The number of iterations depends on the units and on the conditioning of W; `Scaled` costs the
+    same per iteration and does not depend on them.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class Flat(Geometry):
     """
 
     def point(self, G: Matrix) -> FlatPoint:
-        """The point G Gᵀ."""
+        """Return the point W = G Gᵀ."""
         return FlatPoint(G)
 
 

@@ -1,7 +1,7 @@
-"""Moving an orthonormal frame: retractions U, ξ -> U(s) that stay orthonormal, as U A(s) + ξ C(s).
+"""Retractions: curves U(s) = U A(s) + ξ C(s) of orthonormal frames, with A(s) and C(s) of shape (r, r).
 
-The small matrices come from the *actual* Gram matrices of U and ξ, not from those they would have without rounding:
-so an error in the frame is mended by the next step instead of growing.
+A(s) and C(s) are computed from the Gram matrices that U and ξ have with rounding, not from their exact values
+UᵀU = I and Uᵀξ = 0. So each step corrects the rounding error in U instead of adding to it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ import scipy.linalg
 from gramian._kernels.limits import LONGEST
 from gramian.types import Matrix
 
-__all__ = ["RETRACTIONS", "Retraction", "orthonormal", "project"]
+__all__ = ["RETRACTIONS", "Retraction", "polar_decompose", "project"]
 
 
 def project(U: Matrix, D: Matrix) -> Matrix:
-    """(I - U Uᵀ) D, twice over: one projection leaves rounding of the size of UᵀD."""
+    """Return (I - U Uᵀ) D, shape (d, k), the projection of D (d, k) on the complement of the span of U (d, r)."""
+    # Projecting once leaves a rounding error of the size of UᵀD.
     D = D - U @ (U.T @ D)
     return D - U @ (U.T @ D)
 
 
-def inverse_root(gram: Matrix) -> Matrix:
-    """gram^(-1/2), symmetric."""
+def inverse_square_root(gram: Matrix) -> Matrix:
+    """Return the symmetric matrix gram^(-1/2), shape (r, r)."""
     w, V = np.linalg.eigh(gram)
     return (V / np.sqrt(w)) @ V.T
 
 
-def orthonormal(G: Matrix) -> tuple[Matrix, Matrix]:
-    """U, R of the polar decomposition G = U R, UᵀU = I, R symmetric; a ValueError where G has not full rank."""
+def polar_decompose(G: Matrix) -> tuple[Matrix, Matrix]:
+    """Return U (d, r) and R (r, r) of the polar decomposition G = U R, with UᵀU = I and R symmetric.
+
+    Raises a ValueError if G does not have full column rank.
+    """
     left, sigma, right = np.linalg.svd(G, full_matrices=False)
     r = G.shape[1]
     if len(sigma) < r or not sigma[-1] > np.finfo(G.dtype).eps * sigma[0]:
@@ -40,9 +44,17 @@ def orthonormal(G: Matrix) -> tuple[Matrix, Matrix]:
 
 
 class Retraction:
-    """s -> U(s) = (U + s ξ) Q(s) for one frame and one velocity; its small matrices carry images along too."""
+    """A curve U(s) = (U + s ξ) Q(s) of orthonormal frames (d, r), for a frame U and a velocity ξ.
 
-    #: The longest step, as a tangent of the angles.
+    Parameters
+    ----------
+    U : array, shape (d, r)
+        The frame at s = 0.
+    xi : array, shape (d, r)
+        The velocity ξ at s = 0.
+    """
+
+    #: The largest value of s ‖ξ‖, which bounds the tangents of the angles by which the frame turns.
     longest = LONGEST
 
     def __init__(self, U: Matrix, xi: Matrix) -> None:
@@ -50,43 +62,44 @@ class Retraction:
 
     @property
     def limit(self) -> float:
-        """The longest step."""
+        """The largest s allowed."""
         speed = float(np.sqrt(np.trace(self.xx)))
         return self.longest / speed if speed > 0 else np.inf
 
     def gram(self, s: float) -> Matrix:
-        """The Gram matrix of U + s ξ."""
+        """Return the Gram matrix of U + s ξ, shape (r, r)."""
         return self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
 
     def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
-        """Return A(s) and C(s) of U(s) = U A + ξ C; C as the number s where it is s A."""
+        """Return A (r, r) and C (r, r) with U(s) = U A + ξ C; C is the float s if C = s A."""
         return self.normaliser(s), float(s)
 
     def normaliser(self, s: float) -> Matrix:
-        """Return Q(s)."""
+        """Return Q(s), shape (r, r)."""
         raise NotImplementedError
 
 
 class PolarFactor(Retraction):
-    """uf: the orthonormal matrix nearest to U + s ξ. Independent of the representative of the subspace."""
+    """The retraction "uf": the orthonormal matrix nearest to U + s ξ. From U O and ξ O it gives U(s) O."""
 
     def normaliser(self, s: float) -> Matrix:
-        """Gram^(-1/2)."""
-        return inverse_root(self.gram(s))
+        """Return Gram^(-1/2), shape (r, r)."""
+        return inverse_square_root(self.gram(s))
 
 
 class TriangularFactor(Retraction):
-    """qf: the orthonormal factor of the QR decomposition with positive diagonal, the paper's retraction."""
+    """The retraction "qf" of the paper: the factor Q of the QR decomposition of U + s ξ with positive diagonal."""
 
     def normaliser(self, s: float) -> Matrix:
-        """The inverse of the Cholesky factor of the Gram matrix, upper triangular."""
+        """Return the inverse of the upper triangular Cholesky factor of the Gram matrix, shape (r, r)."""
         gram = self.gram(s)
         return scipy.linalg.solve_triangular(np.linalg.cholesky(gram).T, np.eye(len(gram), dtype=gram.dtype))
 
 
 class Geodesic(Retraction):
-    """exp: the geodesic of the Grassmann manifold, U V cos(sΣ) Vᵀ + Q sin(sΣ) Vᵀ for ξ = Q Σ Vᵀ."""
+    """The retraction "exp": the geodesic U V cos(sΣ) Vᵀ + Q sin(sΣ) Vᵀ of the Grassmann manifold, for ξ = Q Σ Vᵀ."""
 
+    # On a geodesic s ‖ξ‖ bounds the angles themselves.
     longest = float(np.pi / 2)
 
     def __init__(self, U: Matrix, xi: Matrix) -> None:
@@ -95,12 +108,12 @@ class Geodesic(Retraction):
         self.sigma = np.sqrt(np.maximum(square, 0))
 
     def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
-        """Return V cos(sΣ) Vᵀ and V (sin(sΣ)/Σ) Vᵀ, with the rounding of their Gram matrix taken out."""
+        """Return V cos(sΣ) Vᵀ and V (sin(sΣ)/Σ) Vᵀ, (r, r) each, corrected so that U(s) is orthonormal."""
         angle = s * self.sigma
         A = (self.V * np.cos(angle)) @ self.V.T
         C = (self.V * (s * np.sinc(angle / np.pi))) @ self.V.T
         mixed = A.T @ self.ux @ C
-        correction = inverse_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
+        correction = inverse_square_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
         return A @ correction, C @ correction
 
 

@@ -1,11 +1,11 @@
-"""The Grassmann manifold: subspaces, W = U Uᵀ (the paper's section 4)."""
+"""The Grassmann manifold: subspaces, represented by projections W = U Uᵀ (the paper's section 4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gramian.geometries.frames import RETRACTIONS, orthonormal, project
+from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.point import Curve, Geometry, Motion, Point
 from gramian.types import Matrix
 
@@ -13,31 +13,31 @@ __all__ = ["Grassmann"]
 
 
 class Subspace(Point):
-    """An orthonormal frame U under the metric tr(ξᵀ ζ)."""
+    """The span of an orthonormal frame U (d, r), with the metric tr(ξᵀ ζ). A tangent ξ (d, r) has Uᵀξ = 0."""
 
     def __init__(self, U: Matrix, retraction: str) -> None:
         super().__init__(U)
         self.retraction = retraction
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """2 (I - U Uᵀ) M U."""
+        """Return 2 (I - U Uᵀ) M U, shape (d, r)."""
         return 2 * project(self.frame, MF)
 
     def frame_velocity(self, tangent: Matrix) -> Matrix:
-        """The tangent itself."""
+        """Return the tangent itself, shape (d, r)."""
         return tangent
 
     def transport(self, tangent: Matrix, target: Point) -> Matrix:
-        """The tangent, projected."""
+        """Return the projection of the tangent on the tangent space at the target, shape (d, r)."""
         return project(target.frame, tangent)
 
     def curve(self, tangent: Matrix) -> SubspaceCurve:
-        """The retraction of U + s ξ."""
+        """Return the curve that the retraction makes of U + s ξ."""
         return SubspaceCurve(self, tangent)
 
 
 class SubspaceCurve(Curve):
-    """Orthonormal frames U(s)."""
+    """A curve of orthonormal frames U(s)."""
 
     def __init__(self, start: Subspace, direction: Matrix) -> None:
         self.start, self.direction = start, direction
@@ -50,18 +50,18 @@ class SubspaceCurve(Curve):
         return Subspace(self.motion(s).carry(self.start.frame, self.direction), self.start.retraction)
 
     def motion(self, s: float) -> Motion:
-        """Return the retraction's matrices."""
+        """Return the motion with the matrices A(s) and C(s) of the retraction."""
         return Motion(*self.matrices(s), None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grassmann(Geometry):
-    """Subspaces of dimension r: W = U Uᵀ with UᵀU = I. With the loss `Linear`, online descent is Oja's rule.
+    """Subspaces of dimension r, as W = U Uᵀ with UᵀU = I. With the loss `Linear`, online descent is Oja's rule.
 
     Parameters
     ----------
     retraction : {"uf", "qf", "exp"}
-        Polar factor, QR factor with positive diagonal (the paper's), or geodesic.
+        The curve of the frame: polar factor, QR factor with positive diagonal (the paper's), or geodesic.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class Grassmann(Geometry):
         check_retraction(self.retraction)
 
     def point(self, G: Matrix) -> Subspace:
-        """The span of G."""
-        return Subspace(orthonormal(G)[0], self.retraction)
+        """Return the span of G."""
+        return Subspace(polar_decompose(G)[0], self.retraction)
 
 
 def check_retraction(retraction: str) -> None:
-    """A ValueError for a name that is not in RETRACTIONS."""
+    """Raise a ValueError unless retraction is a name in RETRACTIONS."""
     if retraction not in RETRACTIONS:
         raise ValueError(f"retraction={retraction!r} is unknown. Choose one of {', '.join(RETRACTIONS)}.")
 

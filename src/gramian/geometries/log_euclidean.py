@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gramian.geometries.cone import ConePoint
 from gramian.geometries.cores import LogEuclideanCore, MirrorCore
-from gramian.geometries.frames import orthonormal
+from gramian.geometries.frames import polar_decompose
 from gramian.geometries.point import Geometry
 from gramian.types import Matrix
 
@@ -15,13 +15,13 @@ __all__ = ["LogEuclidean"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogEuclidean(Geometry):
-    """Positive definite W = exp(L) (d, d), with straight lines in L.
+    """Positive definite matrices W = exp(L) (d, d), which move along straight lines in L = log W.
 
     Parameters
     ----------
     mirror : bool
-        False: the true gradient of the metric tr(dL dL). True: the update exp(log W - s M) printed in the paper, which
-        is mirror descent (matrix exponentiated gradient), the von Neumann update of Tsuda et al. (2005).
+        False uses the gradient of the metric tr(dL dL). True uses the update exp(log W - s M) that the paper prints.
+        It is mirror descent (matrix exponentiated gradient), the von Neumann update of Tsuda et al. (2005).
 
     Examples
     --------
@@ -38,9 +38,9 @@ class LogEuclidean(Geometry):
     full_rank = True
 
     def point(self, G: Matrix) -> ConePoint:
-        """The point G Gᵀ."""
-        orthonormal(G)  # refuses a singular factor
-        return ConePoint((MirrorCore if self.mirror else LogEuclideanCore).of_root(G))
+        """Return the point W = G Gᵀ."""
+        polar_decompose(G)  # raises a ValueError if G is singular
+        return ConePoint((MirrorCore if self.mirror else LogEuclideanCore).from_root(G))
 
 
 LogEuclidean.examples = (LogEuclidean(), LogEuclidean(mirror=True))

@@ -1,11 +1,16 @@
-"""What every geometry gives: points, their tangents, and the curves that leave them.
+"""The base classes of geometries: `Geometry`, `Point`, `Curve` and `Motion`.
 
-A point is held as W = G Gᵀ with **G = F R**: a *frame* F (d, k) that carries the features, and a *root* R (k, r) that
-is small. Flat geometries have no root (R = I), a polar point has an orthonormal frame, a full-rank cone the frame I.
+A point is a matrix W = G Gᵀ with the factor **G = F R**. The *frame* F (d, k) has one row per feature. The *root* R
+(k, r) is small. Flat and scaled points have no root: R = I. A polar point has an orthonormal frame. A point of a
+full-rank cone has the frame I.
 
-Along every curve the new frame is made of the old one and of one direction T, column by column:
-F(s) = F A(s) + T C(s), with small matrices A and C. So its image is X F(s) = (X F) A(s) + (X T) C(s): **a whole line
-search costs one product with the data, whatever the geometry and however many steps it tries.**
+Along every curve the frame is F(s) = F A(s) + T C(s), with one direction T (d, k) and small matrices A and C (k, k).
+Its image is X F(s) = (X F) A(s) + (X T) C(s). **So a whole line search costs one product with the data, X T, whatever
+the geometry and the number of trial steps.**
+
+To add a geometry, subclass `Geometry` and `Point`. `Geometry` needs `point`. `Point` needs `gradient`, `frame_velocity`
+and `curve`; the other methods have defaults. If the curves are straight lines, `curve` returns `Straight`. Otherwise
+subclass `Curve` too, with `point` and, to save passes, `motion`.
 """
 
 from __future__ import annotations
@@ -22,23 +27,30 @@ from gramian.types import Matrix
 
 __all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
 
-#: (samples, batches) -> the point after one step a batch, and the number of steps skipped because they were not finite.
+#: A function of samples and batches that returns the point after one step per batch, and the number of steps skipped
+#: because they were not finite.
 OnlineKernel = Callable[[Samples, Batches], tuple["Point", int]]
 
 
 class Geometry(ABC):
-    """The settings of a geometry, a frozen dataclass; `point` puts a factor on it."""
+    """The settings of a geometry. Subclasses are frozen dataclasses; two with equal settings are equal."""
 
-    #: Instances that the conformance tests run on: every setting that changes a formula.
+    #: The instances that the tests run on; together they cover every setting that changes a formula.
     examples: ClassVar[tuple[Geometry, ...]]
-    #: True for the full-rank cones, whose factors are square.
+    #: True for a full-rank cone, whose factors are square, (d, d).
     full_rank: ClassVar[bool] = False
-    #: True if W is bounded, so that a loss without a lower bound has a minimum.
+    #: True if W is bounded. Then every loss has a minimum, even one without a lower bound.
     bounded: ClassVar[bool] = False
 
     @abstractmethod
     def point(self, G: Matrix) -> Point:
-        """The point W = G Gᵀ for a factor of shape (d, r) and of full column rank."""
+        """Return the point W = G Gᵀ of this geometry.
+
+        Parameters
+        ----------
+        G : array, shape (d, r)
+            A factor of full column rank, r = d if `full_rank`.
+        """
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -54,7 +66,18 @@ class Geometry(ABC):
 
 
 class Point(ABC):
-    """A matrix W = G Gᵀ, immutable, with its factorisations. Tangents are arrays, and opaque to solvers."""
+    """An immutable matrix W = G Gᵀ, stored as G = F R, with the metric and the curves of its geometry.
+
+    A tangent is an array of a shape that the subclass chooses. Solvers add and scale tangents of the same point, and
+    otherwise only pass them to the methods of the point.
+
+    Parameters
+    ----------
+    frame : array, shape (d, k)
+        The frame F.
+    root : array, shape (k, r), optional
+        The root R; None stands for the identity.
+    """
 
     def __init__(self, frame: Matrix, root: Matrix | None = None) -> None:
         self.frame = frame
@@ -62,76 +85,135 @@ class Point(ABC):
 
     @property
     def G(self) -> Matrix:
-        """The factor, (d, r)."""
+        """The factor F R, shape (d, r)."""
         return self.frame if self.root is None else self.frame @ self.root
 
     @abstractmethod
     def gradient(self, MF: Matrix) -> Any:
-        """The tangent that is the metric's gradient, from M F = (Σ slope_i X_i) F."""
+        """Return the gradient of the objective in the metric, as a tangent.
+
+        It is the tangent `grad` with inner(grad, t) = 2 tr((M G)ᵀ velocity(t)) for every tangent t.
+
+        Parameters
+        ----------
+        MF : array, shape (d, k)
+            The product M F, where M = Σ slope_i X_i (d, d), symmetric, is the derivative of the objective in W.
+        """
 
     @abstractmethod
     def frame_velocity(self, tangent: Any) -> Matrix | None:
-        """dF/ds (d, k) along a tangent; None if the frame stands still."""
+        """Return dF/ds, shape (d, k), at s = 0 of the curve along a tangent; None if the frame does not move.
+
+        Parameters
+        ----------
+        tangent : array
+            A tangent at this point.
+        """
 
     def root_velocity(self, tangent: Any) -> Matrix | None:
-        """dR/ds (k, r) along a tangent; None if the root stands still."""
+        """Return dR/ds, shape (k, r), at s = 0 of the curve along a tangent; None if the root does not move."""
         return None
 
     def velocity(self, tangent: Any) -> Matrix:
-        """Return dG/ds (d, r) along a tangent."""
+        """Return dG/ds, shape (d, r), at s = 0 of the curve along a tangent."""
         return factor_velocity(self.frame, self.frame_velocity(tangent), self.root, self.root_velocity(tangent))
 
     def inner(self, a: Any, b: Any) -> float:
-        """The metric; here for tangents in orthonormal coordinates."""
+        """Return the inner product of two tangents in the metric.
+
+        The default, tr(aᵀ b), is right for tangents in orthonormal coordinates.
+
+        Parameters
+        ----------
+        a, b : array
+            Tangents at this point.
+        """
         return inner(a, b)
 
     def transport(self, tangent: Any, target: Point) -> Any:
-        """A tangent carried to a point further on along a curve from here."""
+        """Return a tangent at `target` that corresponds to a tangent at this point.
+
+        Conjugate gradients use it to compare directions at two points. The default returns the tangent unchanged.
+
+        Parameters
+        ----------
+        tangent : array
+            A tangent at this point.
+        target : Point
+            A point on a curve that starts here.
+        """
         return tangent
 
     def at(self, frame: Matrix) -> Point:
-        """Another point of the same geometry, where a point is no more than its frame."""
+        """Return the point of the same geometry with another frame; used along straight lines only.
+
+        Override it if a point stores more than its frame.
+
+        Parameters
+        ----------
+        frame : array, shape (d, k)
+        """
         return type(self)(frame)
 
     def damped(self, level: float) -> Point:
-        """This point with its metric regularised; level in [0, 1], 0 at a perfect fit and 1 at that of W = 0."""
+        """Return this point with a regularised metric. The default returns the point itself.
+
+        Parameters
+        ----------
+        level : float
+            How far the objective is from a perfect fit: 0 at a perfect fit, 1 at the objective of W = 0.
+        """
         return self
 
     @property
     def online_kernel(self) -> OnlineKernel | None:
-        """The compiled online descent from this point; None if there is none."""
+        """The function for compiled online descent from this point; None if there is none."""
         return None
 
     @abstractmethod
     def curve(self, tangent: Any) -> Curve:
-        """The curve that leaves this point along a tangent."""
+        """Return the curve that starts at this point with the velocity of a tangent.
+
+        Parameters
+        ----------
+        tangent : array
+            A tangent at this point. Its length sets the speed of the curve.
+        """
 
 
 def inner(a: Matrix, b: Matrix) -> float:
-    """tr(aᵀ b), in float64: squares of float32 numbers overflow early."""
+    """Return tr(aᵀ b), computed in float64 because squares overflow early in float32."""
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
 
 
 def factor_image(XF: Matrix, root: Matrix | None) -> Matrix:
-    """Return X F R from X F; the root None stands for the identity."""
+    """Return the image X F R, shape (N, r), from X F (N, k) and the root R; None stands for the identity."""
     return XF if root is None else XF @ root
 
 
 def factor_velocity(XF: Matrix, XT: Matrix | None, root: Matrix | None, root_velocity: Matrix | None) -> Matrix:
-    """Return d(X F R)/ds from X F, X dF/ds, R and dR/ds; a velocity None stands for zero."""
+    """Return d(X F R)/ds, shape (N, r), from X F, X dF/ds, R and dR/ds; a velocity None stands for zero."""
     if XT is None and root_velocity is None:
         return np.zeros_like(factor_image(XF, root))
     if XT is None:
         return XF @ root_velocity
-    moved = factor_image(XT, root)
-    return moved if root_velocity is None else moved + XF @ root_velocity
+    frame_part = factor_image(XT, root)
+    return frame_part if root_velocity is None else frame_part + XF @ root_velocity
 
 
 class Motion(NamedTuple):
-    """A step along a curve in small matrices: the frame moves to F A + T C, the root to `root`.
+    """A step along a curve, as small matrices: the frame moves to F A + T C, the root to `root`.
 
-    A (k, k) may be None for the identity. C (k, k) may be a number c for c A, which saves a product, or None where the
-    frame stands still. The same matrices move images: X F to (X F) A + (X T) C.
+    The same matrices move images: X F moves to (X F) A + (X T) C.
+
+    Attributes
+    ----------
+    A : array, shape (k, k), or None
+        None stands for the identity.
+    C : array, shape (k, k), float or None
+        A float c stands for c A, which saves a product. None says that the frame does not move.
+    root : array, shape (k, r), or None
+        The root at the end of the step; None stands for the identity.
     """
 
     A: Matrix | None
@@ -139,7 +221,7 @@ class Motion(NamedTuple):
     root: Matrix | None
 
     def blend(self, F: Matrix, T: Matrix | None) -> Matrix:
-        """Return Y with F A + T C = Y Q, Q = `normaliser`; or the image of Y from the images of F and T."""
+        """Return Y (d, k) with F A + T C = Y Q, where Q is `normaliser`; from images of F and T, the image of Y."""
         if self.C is None or T is None:
             return F
         if isinstance(self.C, float):
@@ -148,41 +230,63 @@ class Motion(NamedTuple):
 
     @property
     def normaliser(self) -> Matrix | None:
-        """Q (k, k), the factor that `blend` leaves to apply; None for the identity."""
+        """The matrix Q (k, k) by which the result of `blend` must be multiplied; None for the identity."""
         return self.A if isinstance(self.C, float) else None
 
     @property
     def remaining_factor(self) -> Matrix | None:
-        """Q R (k, r), which takes `blend` to the factor; None for the identity."""
+        """The matrix Q R (k, r) that maps the result of `blend` to the factor; None for the identity."""
         Q = self.normaliser
         return self.root if Q is None else Q if self.root is None else Q @ self.root
 
     def carry(self, F: Matrix, T: Matrix | None) -> Matrix:
-        """Return F A + T C, the new frame; or its image from the images of F and T."""
+        """Return the new frame F A + T C, shape (d, k); from images of F and T, the image of the new frame."""
         return factor_image(self.blend(F, T), self.normaliser)
 
 
 class Curve(ABC):
-    """Points s -> point(s), s from 0 to `limit`."""
+    """A curve of points, point(s) for 0 <= s <= `limit`, that starts at a point with the velocity of a tangent."""
 
-    #: True if F(s) = F + s T with no root: then predictions along the curve are polynomials in s.
+    #: True if F(s) = F + s T and there is no root. Predictions along the curve are then quadratic polynomials in s.
     straight: bool = False
-    #: The direction T (d, k) that the frame moves in; None if it stands still.
+    #: The direction T (d, k) of F(s) = F A(s) + T C(s); None if the frame does not move.
     direction: Matrix | None = None
-    #: Steps above this are not taken.
+    #: The largest step s allowed.
     limit: float = np.inf
 
     @abstractmethod
     def point(self, s: float) -> Point:
-        """Return the point at s."""
+        """Return the point at s.
+
+        Parameters
+        ----------
+        s : float
+            The step, 0 <= s <= `limit`. point(0) is the start of the curve.
+        """
 
     def motion(self, s: float) -> Motion | None:
-        """Return the step to s in small matrices; None if the curve has none: then images are computed afresh."""
+        """Return the matrices A(s), C(s) and R(s), which move images to s without a pass.
+
+        None, the default, says that the curve has no such matrices. Every trial step then costs one pass.
+
+        Parameters
+        ----------
+        s : float
+            The step, 0 <= s <= `limit`.
+        """
         return None
 
 
 class Straight(Curve):
-    """F(s) = F + s T."""
+    """The straight line F(s) = F + s T, without a root.
+
+    Parameters
+    ----------
+    start : Point
+        The point with the frame F. Its method `at` makes the points of the line.
+    direction : array, shape (d, k)
+        The direction T.
+    """
 
     straight = True
 
@@ -195,5 +299,5 @@ class Straight(Curve):
         return self.start.at(self.motion(s).carry(self.start.frame, self.direction))
 
     def motion(self, s: float) -> Motion:
-        """Return F + s T."""
+        """Return the motion to F + s T."""
         return Motion(None, float(s), None)

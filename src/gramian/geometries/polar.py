@@ -1,4 +1,4 @@
-"""The polar geometry: a subspace and a positive definite core in it (the paper's section 6.2)."""
+"""The polar geometry: W is a subspace and a positive definite matrix on it (the paper's section 6.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gramian._kernels.online import Batches, Samples, polar_online
 from gramian.geometries.cores import CORES, AffineCore, Core
-from gramian.geometries.frames import RETRACTIONS, orthonormal, project
+from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.grassmann import check_retraction
 from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point
 from gramian.types import Matrix
@@ -20,16 +20,17 @@ __all__ = ["Polar"]
 
 
 class Settings(NamedTuple):
-    """What a polar point hands on to the next."""
+    """The settings that all polar points of a curve share: the weight λ and the name of the retraction."""
 
     weight: float
     retraction: str
 
 
 class PolarPoint(Point):
-    """W = U B Uᵀ, UᵀU = I, B = R Rᵀ, under (1/λ) tr(ξ_Uᵀ ζ_U) + (1/(1-λ)) g_B(ξ_B, ζ_B).
+    """W = U B Uᵀ with UᵀU = I and B = R Rᵀ, and the metric (1/λ) tr(ξ_Uᵀ ζ_U) + (1/(1-λ)) g_B(ξ_B, ζ_B).
 
-    A tangent is [ξ_U/√λ; S/√(1-λ)] (d + r, r), S the core's coordinates: orthonormal, and finite at λ = 0 and 1.
+    A tangent is the array [ξ_U/√λ; S/√(1-λ)], shape (d + r, r), where S are the coordinates of the core. In these
+    coordinates the metric is tr(aᵀ b), and they are finite at λ = 0 and λ = 1.
     """
 
     def __init__(self, U: Matrix, core: Core, settings: Settings) -> None:
@@ -38,48 +39,49 @@ class PolarPoint(Point):
         self.scales = sqrt(settings.weight), sqrt(1 - settings.weight)
 
     def split(self, tangent: Matrix) -> tuple[Matrix, Matrix]:
-        """ξ_U (d, r) and S (r, r)."""
+        """Return the parts ξ_U (d, r) and S (r, r) of a tangent (d + r, r)."""
         d = len(self.frame)
         return self.scales[0] * tangent[:d], self.scales[1] * tangent[d:]
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """2 λ (I - U Uᵀ) M U B and (1-λ) times the core's gradient, in the tangent's coordinates."""
+        """Return the tangent (d + r, r) of ξ_U = 2 λ (I - U Uᵀ) M U B and S = (1-λ) times the gradient of the core."""
         N = self.frame.T @ MF
         along_frame = (2 * self.scales[0]) * project(self.frame, MF @ (self.core.root @ self.core.root.T))
         along_core = self.scales[1] * self.core.gradient(0.5 * (N + N.T))
         return np.concatenate([along_frame, along_core])
 
     def frame_velocity(self, tangent: Matrix) -> Matrix | None:
-        """ξ_U."""
+        """Return ξ_U, shape (d, r); None if λ = 0."""
         return self.split(tangent)[0] if self.settings.weight > 0 else None
 
     def root_velocity(self, tangent: Matrix) -> Matrix | None:
-        """dR/ds."""
+        """Return dR/ds, shape (r, r); None if λ = 1."""
         return self.core.velocity(self.split(tangent)[1]) if self.settings.weight < 1 else None
 
     def transport(self, tangent: Matrix, target: Point) -> Matrix:
-        """ξ_U projected; S kept, which is parallel transport along the core's own curve."""
+        """Return the tangent with ξ_U projected and S unchanged, shape (d + r, r)."""
+        # Keeping S is parallel transport along the curve of the core.
         d = len(self.frame)
         return np.concatenate([project(target.frame, tangent[:d]), tangent[d:]])
 
     def curve(self, tangent: Matrix) -> PolarCurve:
-        """The frame's retraction and the core's curve, side by side."""
+        """Return the curve on which U follows the retraction and R the curve of the core."""
         return PolarCurve(self, tangent)
 
     @property
     def online_kernel(self) -> OnlineKernel | None:
-        """The compiled polar descent, for the paper's core and the retraction uf."""
+        """The compiled online descent, for the affine-invariant core and the retraction "uf"; else None."""
         return self.descend if type(self.core) is AffineCore and self.settings.retraction == "uf" else None
 
     def descend(self, samples: Samples, batches: Batches) -> tuple[PolarPoint, int]:
-        """Return the point after one step a batch, and the number of steps skipped."""
+        """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
         U, R = self.frame.T.copy(), self.core.root.copy()
         skipped = polar_online(*samples, *batches, self.settings.weight, U, R)
         return PolarPoint(np.ascontiguousarray(U.T), AffineCore(R), self.settings), skipped
 
 
 class PolarCurve(Curve):
-    """U(s) and R(s)."""
+    """A curve of frames U(s) and roots R(s)."""
 
     def __init__(self, start: PolarPoint, tangent: Matrix) -> None:
         self.start = start
@@ -102,22 +104,24 @@ class PolarCurve(Curve):
         return PolarPoint(frame, self.core_at(s), self.start.settings)
 
     def motion(self, s: float) -> Motion:
-        """Return the retraction's matrices, where the frame moves, and the core's root."""
+        """Return the motion with the matrices of the retraction, if the frame moves, and the root at s."""
         root = self.core_at(s).root
         return Motion(None, None, root) if self.direction is None else Motion(*self.matrices(s), root)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polar(Geometry):
-    """W = U B Uᵀ: the subspace and the distance in it are learned together, λ of the one and 1-λ of the other.
+    """Matrices W = U B Uᵀ of rank r: a subspace, spanned by U, and a positive definite matrix B on it.
+
+    The weight λ divides a gradient step between the two: the part of U is multiplied by λ, the part of B by 1-λ.
 
     Parameters
     ----------
     weight : float
-        λ in [0, 1]. At 0 the subspace is fixed, at 1 only the subspace moves.
+        The weight λ in [0, 1]. At 0 only B is learned, at 1 only the subspace.
     retraction : {"uf", "qf", "exp"}
-        How the frame moves: polar factor (independent of the representative), QR factor with positive diagonal
-        (the paper's), or geodesic of the Grassmann manifold.
+        The curve of the frame U: polar factor, with which W(s) does not depend on the basis U of the subspace; QR
+        factor with positive diagonal (the paper's); or geodesic of the Grassmann manifold.
     core : {"affine", "log-euclidean"}
         The metric of B: affine-invariant (the paper's) or log-Euclidean.
 
@@ -142,8 +146,8 @@ class Polar(Geometry):
         check_retraction(self.retraction)
 
     def point(self, G: Matrix) -> PolarPoint:
-        """The point G Gᵀ."""
-        U, R = orthonormal(G)
+        """Return the point W = G Gᵀ."""
+        U, R = polar_decompose(G)
         return PolarPoint(U, CORES[self.core](R), Settings(self.weight, self.retraction))
 
 

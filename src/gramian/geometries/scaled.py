@@ -1,4 +1,4 @@
-"""The scaled geometry: straight lines as in the flat one, under a metric that knows the conditioning of W."""
+"""The scaled geometry: straight lines, as in the flat one, in a metric that adapts to the conditioning of W."""
 
 from __future__ import annotations
 
@@ -17,19 +17,29 @@ __all__ = ["Scaled"]
 
 
 class Moment:
-    """A positive definite matrix C (d, d), its Cholesky factor computed once."""
+    """A positive definite matrix C (d, d) with its Cholesky factor, which is computed once."""
 
     def __init__(self, C: Matrix) -> None:
         self.C = C
         self.factor = scipy.linalg.cho_factor(C, check_finite=False)
 
     def solve(self, A: Matrix) -> Matrix:
-        """C⁻¹ A."""
+        """Return C⁻¹ A, shape (d, k)."""
         return scipy.linalg.cho_solve(self.factor, A, check_finite=False)
 
 
 class ScaledPoint(Point):
-    """A factor under the metric tr(ξᵀ C ζ (GᵀCG + η I)), η = level · tr(GᵀCG)/r; C = I where there is none."""
+    """A factor G with the metric tr(ξᵀ C ζ (GᵀCG + η I)), where η = level · tr(GᵀCG)/r.
+
+    Parameters
+    ----------
+    frame : array, shape (d, r)
+        The factor G.
+    level : float
+        The regularisation, from 0 (rounding only) to 1.
+    moment : Moment, optional
+        The matrix C; the identity if omitted.
+    """
 
     def __init__(self, frame: Matrix, level: float = 0.0, moment: Moment | None = None) -> None:
         super().__init__(frame)
@@ -38,7 +48,7 @@ class ScaledPoint(Point):
 
     @cached_property
     def metric(self) -> Matrix:
-        """GᵀCG + η I, (r, r)."""
+        """The matrix GᵀCG + η I, shape (r, r)."""
         gram = self.frame.T @ (self.frame if self.moment is None else self.moment.C @ self.frame)
         r, trace = len(gram), float(np.trace(gram))
         floor = 4 * float(np.finfo(gram.dtype).eps)
@@ -46,40 +56,40 @@ class ScaledPoint(Point):
         return gram + eta * np.eye(r, dtype=gram.dtype)
 
     def gradient(self, MF: Matrix) -> Matrix:
-        """2 C⁻¹ M G (GᵀCG + η I)⁻¹."""
+        """Return 2 C⁻¹ M G (GᵀCG + η I)⁻¹, shape (d, r)."""
         if self.moment is not None:
             MF = self.moment.solve(MF)
         return np.ascontiguousarray(scipy.linalg.solve(self.metric, 2 * MF.T, assume_a="pos", check_finite=False).T)
 
     def frame_velocity(self, tangent: Matrix) -> Matrix:
-        """The tangent itself."""
+        """Return the tangent itself, shape (d, r)."""
         return tangent
 
     def inner(self, a: Matrix, b: Matrix) -> float:
-        """tr(aᵀ C b (GᵀCG + η I)), through r x r products."""
+        """Return tr(aᵀ C b (GᵀCG + η I)), computed from (r, r) matrices."""
         a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
         b = b if self.moment is None else self.moment.C @ b
         return inner(a.T @ b, self.metric)
 
     def damped(self, level: float) -> ScaledPoint:
-        """This point with another η: large far from a fit, so that columns beyond the true rank do no harm."""
+        """Return this point with another level. A large η far from a fit helps if r exceeds the true rank."""
         return ScaledPoint(self.frame, level, self.moment)
 
     def at(self, frame: Matrix) -> ScaledPoint:
-        """Another point of this geometry."""
+        """Return the point with the factor `frame`, the same C, and level 0."""
         return ScaledPoint(frame, moment=self.moment)
 
     def curve(self, tangent: Matrix) -> Straight:
-        """G + s ξ."""
+        """Return the straight line G + s ξ."""
         return Straight(self, tangent)
 
     @property
     def online_kernel(self) -> OnlineKernel:
-        """The compiled scaled descent."""
+        """The compiled online descent of the scaled geometry."""
         return self.descend
 
     def descend(self, samples: Samples, batches: Batches) -> tuple[ScaledPoint, int]:
-        """Return the point after one step a batch, and the number of steps skipped."""
+        """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
         G, moment = self.G.T.copy(), self.moment
         none = np.empty((0, 0), G.dtype)
         C = none if moment is None else np.ascontiguousarray(moment.C)
@@ -90,17 +100,18 @@ class ScaledPoint(Point):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scaled(Geometry):
-    """W = G Gᵀ with the metric weighted by GᵀG, so that descent does not see the conditioning of W.
+    """Matrices W = G Gᵀ of rank r, with the metric tr(ξᵀ ζ (GᵀG + η I)).
 
-    The metric of Mishra and Sepulchre (2016), known as ScaledGD (Tong, Ma and Chi, 2021); regularised as in PrecGD
-    (Zhang, Fattahi and Zhang, 2021) for a rank above the true one, without units: η is a share of tr(GᵀG)/r that goes
-    from 1 at the loss of W = 0 down to rounding at a perfect fit.
+    The speed of descent does not depend on the conditioning of W. The metric is that of Mishra and Sepulchre (2016);
+    gradient descent in it is ScaledGD (Tong, Ma and Chi, 2021). As in PrecGD (Zhang, Fattahi and Zhang, 2021), η > 0
+    regularises it for a rank above the true one. η is a fraction of tr(GᵀG)/r, so it needs no units. The fraction is 1
+    at the loss of W = 0 and decreases to rounding at a perfect fit.
 
     Parameters
     ----------
     moment : array, shape (d, d), optional
-        A positive definite matrix C, the second moment XᵀX/n of the data or near it: then descent does not see the
-        conditioning of the data either, as if it had been whitened. The metric is tr(ξᵀ C ζ (GᵀCG + η I)).
+        A positive definite matrix C, equal or close to the second moment XᵀX/N of the data. The metric is then
+        tr(ξᵀ C ζ (GᵀCG + η I)), and the speed does not depend on the conditioning of the data either.
 
     Examples
     --------
@@ -114,7 +125,7 @@ class Scaled(Geometry):
     moment: Matrix | None = None
 
     def point(self, G: Matrix) -> ScaledPoint:
-        """The point G Gᵀ."""
+        """Return the point W = G Gᵀ."""
         return ScaledPoint(G, moment=None if self.moment is None else Moment(self.moment.astype(G.dtype)))
 
 

@@ -1,6 +1,8 @@
-"""Measurements: what is seen of W, always linear in W and always through the image Z = X G of the samples.
+"""Measurements: linear functions trace(W X_i) of W, computed from the image Z = X G of the samples.
 
-To add a kind of measurement, write one file with a class that has the methods of `Measurement`, and one line here.
+To add a kind of measurement, write one file with a subclass of `Measurement` and add one line to `MEASUREMENTS` below.
+Its abstract methods are explained in `measurement.py`. `gramian.contracts.check_measurement` compares them with the
+explicit matrices X_i.
 """
 
 from gramian.measurements.dense import Dense

@@ -1,4 +1,4 @@
-"""Measurements by given matrices X_i, (m, d, d)."""
+"""Measurements trace(W X_i) by given matrices X_i, shape (m, d, d)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Dense"]
 
 
 class Dense(Measurement):
-    """Measurements trace(W X_i) by matrices that are their own data; used with `Identity` features, so Z = G.
+    """Measurements trace(W X_i) by given matrices X_i. They are used with `Identity` features, where Z = G.
 
-    Only the symmetric part of X_i counts. It is not formed: W is symmetric, so predictions need no
-    symmetrisation, and the gradient symmetrises one d x d sum instead of m matrices. One sweep over the
-    matrices a prediction, whatever the rank.
+    Only the symmetric part of X_i matters, and it is not formed: predictions need none because W is symmetric, and
+    `weigh` makes one (d, d) sum symmetric instead of m matrices. `predict` reads the matrices once, whatever the rank.
 
     Parameters
     ----------
     matrices : array, shape (m, d, d)
+        They need not be symmetric.
 
     Examples
     --------
@@ -42,29 +42,29 @@ class Dense(Measurement):
         return len(self.flat)
 
     def predict(self, Z: Matrix) -> Vector:
-        """trace(W X_i)."""
+        """Return trace(W X_i), shape (m,)."""
         return self.flat @ (Z @ Z.T).ravel()
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
-        """trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i)."""
+        """Return trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i), shape (m,) each."""
         mixed = Z @ T.T
         b, c = np.stack([(mixed + mixed.T).ravel(), (T @ T.T).ravel()]) @ self.flat.T
         return b, c
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
-        """The symmetric part of Σ weight_i X_i, times Z."""
+        """Return the symmetric part of Σ weight_i X_i, times Z, shape (d, k)."""
         total = (weight @ self.flat).reshape(self.d, self.d)
         return 0.5 * ((total + total.T) @ Z)
 
     def check(self, n_samples: int) -> None:
-        """The factor's rows are the samples."""
+        """Raise a ValueError unless n_samples is d."""
         if n_samples != self.d:
             raise ValueError(f"matrices are {self.d} x {self.d}, but there are {n_samples} coordinates.")
 
     def take(self, rows: Rows) -> tuple[Dense, None]:
-        """Some of the matrices; they touch all coordinates."""
+        """Return the measurements by some of the matrices, and None: they use all coordinates."""
         return Dense(self.flat[rows].reshape(-1, self.d, self.d)), None
 
     def part(self, cut: slice) -> Dense:
-        """Return consecutive matrices, without a copy."""
+        """Return the measurements by consecutive matrices, without a copy."""
         return Dense(self.flat[cut].reshape(-1, self.d, self.d))

@@ -1,4 +1,4 @@
-"""One measurement a sample: X_i = x_i x_iᵀ."""
+"""One measurement per sample, with X_i = x_i x_iᵀ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ __all__ = ["Each"]
 
 
 class Each(Measurement):
-    """Rank-one measurements x_iᵀ W x_i = ‖z_i‖², one of each of n samples.
+    """Rank-one measurements x_iᵀ W x_i = ‖z_i‖², one per sample.
+
+    Parameters
+    ----------
+    n_samples : int
+        The number N of samples, which is also the number m of measurements.
 
     Examples
     --------
@@ -31,27 +36,27 @@ class Each(Measurement):
         return self.n_samples
 
     def predict(self, Z: Matrix) -> Vector:
-        """‖z_i‖²."""
+        """Return ‖z_i‖², shape (N,)."""
         return each_predict(Z)
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
-        """2 <z_i, t_i> and ‖t_i‖²."""
+        """Return 2 <z_i, t_i> and ‖t_i‖², shape (N,) each."""
         return each_along(Z, T)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
-        """weight_i z_i."""
+        """Return the rows weight_i z_i, shape (N, k)."""
         return each_weigh(weight, Z)
 
     def check(self, n_samples: int) -> None:
-        """One of each sample."""
+        """Raise a ValueError unless there is one measurement per sample."""
         if n_samples != self.n_samples:
             raise ValueError(f"Each({self.n_samples}) measures {self.n_samples} samples, but there are {n_samples}.")
 
     def take(self, rows: Rows) -> tuple[Each, Rows]:
-        """The measurements of some samples, and those samples."""
-        taken = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
-        return Each(taken), rows
+        """Return the measurements of some samples, and the indices of these samples."""
+        n_rows = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
+        return Each(n_rows), rows
 
     def sample_indices(self) -> tuple[Vector, Vector]:
-        """Return every sample, alone."""
+        """Return i = 0, ..., N - 1 and j = -1, shape (N,) each."""
         return np.arange(self.n_samples), np.full(self.n_samples, -1)

@@ -1,4 +1,4 @@
-"""One measurement a pair of samples: X = (x_i - x_j)(x_i - x_j)ᵀ."""
+"""One measurement per pair of samples, with the matrix (x_i - x_j)(x_i - x_j)ᵀ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Measurement, check_range, checked_indices
+from gramian.measurements.measurement import Measurement, check_indices, check_range
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Pairs"]
@@ -16,14 +16,14 @@ __all__ = ["Pairs"]
 class Pairs(Measurement):
     """Squared distances ‖z_i - z_j‖² of pairs (i, j) of samples.
 
-    The gradient is that of a graph Laplacian which is never formed: O(r) a pair, no d-vector a pair.
+    The gradient is a product with a graph Laplacian that is never formed. Every method costs O(r) per pair.
 
     Parameters
     ----------
     pairs : array of int, shape (m, 2)
-        Sample numbers. Sorted by the first, they are read faster.
+        The indices i and j of the two samples. Pairs sorted by i are read faster.
     n_samples : int, optional
-        Checked against, when given.
+        The number N of samples; indices are checked against it when it is given.
 
     Examples
     --------
@@ -34,37 +34,37 @@ class Pairs(Measurement):
     """
 
     def __init__(self, pairs: Any, n_samples: int | None = None) -> None:
-        self.pairs = checked_indices(pairs, "pairs", 2, n_samples)
+        self.pairs = check_indices(pairs, "pairs", 2, n_samples)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def predict(self, Z: Matrix) -> Vector:
-        """‖z_i - z_j‖²."""
+        """Return the squared distances ‖z_i - z_j‖² of the pairs, shape (m,)."""
         return pairs_predict(self.pairs, Z)
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
-        """2 <z_i - z_j, t_i - t_j> and ‖t_i - t_j‖²."""
+        """Return 2 <z_i - z_j, t_i - t_j> and ‖t_i - t_j‖², shape (m,) each."""
         return pairs_along(self.pairs, Z, T)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
-        """L Z, with L the graph Laplacian of the weights."""
+        """Return L Z, shape (N, k), where L is the Laplacian of the graph with the pairs as weighted edges."""
         return pairs_weigh(self.pairs, weight, Z)
 
     def check(self, n_samples: int) -> None:
-        """Every number must be that of a sample."""
+        """Raise a ValueError unless every index is at least 0 and below n_samples."""
         check_range(self.pairs, "pairs", n_samples)
 
     def take(self, rows: Rows) -> tuple[Pairs, Rows]:
-        """Some pairs, renumbered, and the samples they touch."""
-        samples, numbers = np.unique(self.pairs[rows], return_inverse=True)
-        return Pairs(numbers.reshape(-1, 2)), samples
+        """Return some pairs, with indices into the samples they use, and the indices of these samples, ascending."""
+        samples, positions = np.unique(self.pairs[rows], return_inverse=True)
+        return Pairs(positions.reshape(-1, 2)), samples
 
     def part(self, cut: slice) -> Pairs:
         """Return consecutive pairs of the same samples, without a copy."""
         return Pairs(self.pairs[cut])
 
     def sample_indices(self) -> tuple[Vector, Vector]:
-        """Return the two samples of each pair."""
+        """Return the indices of the first and of the second samples, shape (m,) each."""
         first, second = (np.ascontiguousarray(column) for column in self.pairs.T)
         return first, second

@@ -1,4 +1,4 @@
-"""One measurement a triplet of samples: how much farther one is than another."""
+"""One measurement per triplet of samples: the difference of two squared distances from the same sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
-from gramian.measurements.measurement import Measurement, check_range, checked_indices
+from gramian.measurements.measurement import Measurement, check_indices, check_range
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Triplets"]
@@ -19,9 +19,9 @@ class Triplets(Measurement):
     Parameters
     ----------
     triplets : array of int, shape (m, 3)
-        Sample numbers: anchor, near, far. Sorted by the anchor, they are read faster.
+        The indices of the samples a (anchor), n (near) and f (far). Triplets sorted by the anchor are read faster.
     n_samples : int, optional
-        Checked against, when given.
+        The number N of samples; indices are checked against it when it is given.
 
     Examples
     --------
@@ -32,31 +32,31 @@ class Triplets(Measurement):
     """
 
     def __init__(self, triplets: Any, n_samples: int | None = None) -> None:
-        self.triplets = checked_indices(triplets, "triplets", 3, n_samples)
+        self.triplets = check_indices(triplets, "triplets", 3, n_samples)
 
     def __len__(self) -> int:
         return len(self.triplets)
 
     def predict(self, Z: Matrix) -> Vector:
-        """‖z_a - z_f‖² - ‖z_a - z_n‖²."""
+        """Return the margins ‖z_a - z_f‖² - ‖z_a - z_n‖², shape (m,)."""
         return triplets_predict(self.triplets, Z)
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
-        """The coefficients of the far pairs less those of the near ones."""
+        """Return the coefficients b and c of the pairs (a, f) minus those of the pairs (a, n), shape (m,) each."""
         return triplets_along(self.triplets, Z, T)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
-        """(L_far - L_near) Z, graph Laplacians of the weights."""
+        """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (a, f) and (a, n)."""
         return triplets_weigh(self.triplets, weight, Z)
 
     def check(self, n_samples: int) -> None:
-        """Every number must be that of a sample."""
+        """Raise a ValueError unless every index is at least 0 and below n_samples."""
         check_range(self.triplets, "triplets", n_samples)
 
     def take(self, rows: Rows) -> tuple[Triplets, Rows]:
-        """Some triplets, renumbered, and the samples they touch."""
-        samples, numbers = np.unique(self.triplets[rows], return_inverse=True)
-        return Triplets(numbers.reshape(-1, 3)), samples
+        """Return some triplets, with indices into the samples they use, and the indices of these samples, ascending."""
+        samples, positions = np.unique(self.triplets[rows], return_inverse=True)
+        return Triplets(positions.reshape(-1, 3)), samples
 
     def part(self, cut: slice) -> Triplets:
         """Return consecutive triplets of the same samples, without a copy."""

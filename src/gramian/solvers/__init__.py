@@ -1,6 +1,8 @@
-"""Solvers: how a point is moved to lower the objective. All share the loop of `minimize`.
+"""Solvers: algorithms that move a point to lower the objective. All run in the loop of `minimize`.
 
-To add one, write one file with a `Solver` and one line here.
+To add one, write one file with a subclass of `Solver` and add one line to `SOLVERS` below. It needs one method,
+`step(evaluation, memory)`, explained in `solver.py`. The loop keeps the history, applies the stopping rules and calls
+the callback. `gradient_descent.py` is the shortest example.
 """
 
 from gramian.solvers.conjugate_gradient import ConjugateGradient

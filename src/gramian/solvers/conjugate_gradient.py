@@ -14,24 +14,24 @@ __all__ = ["ConjugateGradient"]
 
 
 class Memory(NamedTuple):
-    """The step before: where it started, its gradient and direction, and the decrease size · slope it foresaw."""
+    """The last step: its start, the gradient there, its direction, and its predicted change size · slope."""
 
     point: Point
     gradient: Any
     direction: Any
-    foreseen: float
+    predicted: float
 
 
 @dataclass(frozen=True)
 class ConjugateGradient(Solver):
-    """Conjugate directions by the rule of Polak and Ribière, restarted where they do not descend.
+    """Nonlinear conjugate gradients by the rule of Polak and Ribière, restarted if the direction does not descend.
 
-    Two passes over the data an iteration, as for steepest descent, and far fewer iterations.
+    An iteration costs two passes over the data, as in gradient descent. It needs far fewer iterations.
 
     Parameters
     ----------
     search : callable
-        `Exact()` by default.
+        The line search; `Exact()` by default.
 
     Examples
     --------
@@ -44,26 +44,29 @@ class ConjugateGradient(Solver):
     patience = 2
 
     def step(self, evaluation: Evaluation, memory: Memory | None) -> Step:
-        """One step; along the gradient where the conjugate direction leads nowhere."""
+        """Take one step along the conjugate direction; if no step lowers the objective, along the negative gradient."""
         steepest = -evaluation.gradient
-        for direction in (steepest if memory is None else conjugate(evaluation, memory), steepest):
+        for direction in (steepest if memory is None else conjugate_direction(evaluation, memory), steepest):
             line = evaluation.line(direction)
-            # A first trial that foresees as much as the step before did; exact searches do without.
-            size = self.search(line, memory.foreseen / line.slope if memory and line.slope else None)
+            # The first trial step has the predicted change of the last step. Exact searches on lines do not use it.
+            size = self.search(line, memory.predicted / line.slope if memory and line.slope else None)
             if size:
-                remembered = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope)
-                return Step(line.move(size), size, remembered)
+                new_memory = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope)
+                return Step(line.move(size), size, new_memory)
             if direction is steepest:
                 break
         return Step(evaluation, 0.0, None)
 
 
-def conjugate(evaluation: Evaluation, memory: Memory) -> Any:
-    """-gradient + β · the last direction, β by Polak and Ribière and not negative; -gradient if that ascends."""
+def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Any:
+    """Return the tangent β · last direction - gradient, with β >= 0 by Polak and Ribière.
+
+    Return -gradient if that tangent is not a descent direction.
+    """
     point, gradient = evaluation.point, evaluation.gradient
     direction = memory.point.transport(memory.direction, point)
-    last = memory.point.transport(memory.gradient, point)
-    square = point.inner(last, last)
-    beta = max(0.0, point.inner(gradient, gradient - last) / square) if square > 0 else 0.0
+    last_gradient = memory.point.transport(memory.gradient, point)
+    square = point.inner(last_gradient, last_gradient)
+    beta = max(0.0, point.inner(gradient, gradient - last_gradient) / square) if square > 0 else 0.0
     proposed = beta * direction - gradient
     return proposed if point.inner(proposed, gradient) < -1e-3 * evaluation.gradient_norm**2 else -gradient

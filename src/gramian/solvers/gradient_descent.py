@@ -13,12 +13,12 @@ __all__ = ["GradientDescent"]
 
 @dataclass(frozen=True)
 class GradientDescent(Solver):
-    """Steps against the gradient.
+    """Steps along the negative gradient, with sizes by a line search.
 
     Parameters
     ----------
     search : callable
-        `Armijo()` (the paper's; its own settings say how literally) or `Exact()`.
+        The line search: `Armijo()`, the paper's, by default, or `Exact()`.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class GradientDescent(Solver):
     search: Search = field(default_factory=Armijo)
 
     def step(self, evaluation: Evaluation, memory: float | None) -> Step:
-        """One step; the memory is the size of the last."""
+        """Take one step; the memory is the size of the last step."""
         line = evaluation.line(-evaluation.gradient)
         size = self.search(line, memory)
         return Step(line.move(size) if size else evaluation, size, size)

@@ -1,4 +1,4 @@
-"""Growing samples: a good start from subsets of the data, before all of it is touched."""
+"""Growing samples: a start found on subsets of the measurements, before all of the data is read."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Growing"]
 
-# Smaller problems are solved in no time.
-FEW = 1000
+# The least size of a subset: a smaller problem takes almost no time.
+LEAST_MEASUREMENTS = 1000
 
 
 @dataclass(frozen=True)
 class Growing:
-    """Where to start: solves nested random subsets of the measurements, each `factor` times the one before.
+    """A choice of the start: the solution on nested random subsets of the measurements, from small to large.
 
-    A subset is solved loosely, from where the one before it led. With many measurements an unknown, nearly all
-    iterations then run on little data, and few passes over the whole are left. Where a minimum is unique it is the
-    same: this only chooses the start.
+    Each subset is solved to a low accuracy, from the solution of the one before it. If there are many measurements per
+    unknown, most iterations then run on little data, and few passes over all data remain. This changes the start only,
+    so a unique minimum stays the same.
 
     Parameters
     ----------
     factor : float
-        How much each subset is larger than the one before; the last is this much smaller than the whole.
+        The ratio of the sizes of two successive subsets, and of the whole to the last subset.
     least : float
-        The first subset has at least so many measurements for each of the d r unknowns, and a thousand in all.
+        The least number of measurements in a subset for each of the d r unknowns. A subset also has at least 1000.
     tol : float
-        A subset is done with when the cost falls by less than this share in two iterations running, or is perfect.
+        A subset is solved when the relative decrease of the cost is below tol in two successive iterations, or when
+        the fit is perfect.
     max_iter : int
-        Or after so many.
+        The largest number of iterations on a subset.
     seed : int
-        Fixes the subsets.
+        The seed of the random subsets.
 
     Examples
     --------
@@ -64,36 +65,49 @@ class Growing:
         checked_number("seed", self.seed, least=0, integer=True)
 
     def sizes(self, m: int, unknowns: int) -> list[int]:
-        """The sizes of the subsets of m measurements, rising; none where all of them are few."""
+        """Return the sizes of the subsets of m measurements, ascending; an empty list if m is small."""
         sizes = []
-        while (m := int(m / self.factor)) >= max(self.least * unknowns, FEW):
+        while (m := int(m / self.factor)) >= max(self.least * unknowns, LEAST_MEASUREMENTS):
             sizes.append(m)
         return sizes[::-1]
 
-    def start(self, problem: Problem, solver: Solver, point: Point, enough: float) -> Point:
-        """Where the subsets lead, one after the other; counts as passes what is read of the data."""
+    def start(self, problem: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
+        """Return the solution on the largest subset, solved after all smaller ones.
+
+        The passes over the subsets are added to `problem.passes`, in proportion to their sizes.
+
+        Parameters
+        ----------
+        problem : Problem
+            A problem with one term.
+        solver : Solver
+        point : Point
+            The start on the smallest subset.
+        perfect_cost : float
+            The cost at which a fit counts as perfect.
+        """
         m = len(problem.sampled.measurement)
         for subset in reversed(self.subsets(problem, self.sizes(m, point.G.size))):
-            point = self.solved(subset, solver, point, enough)
+            point = self.solve_subset(subset, solver, point, perfect_cost)
             problem.passes += subset.passes * len(subset.sampled.measurement) / m
         return point
 
     def subsets(self, problem: Problem, sizes: list[int]) -> list[Problem]:
-        """Nested random subsets, falling in size; each is drawn from the one before, not from the whole."""
-        rng, found = np.random.default_rng(self.seed), [problem]
+        """Return nested random subsets of the given sizes, largest first; `sizes` is ascending."""
+        rng, nested = np.random.default_rng(self.seed), [problem]
         for size in reversed(sizes):
-            rows = rng.permutation(len(found[-1].sampled.measurement))[:size]
-            found.append(found[-1].take(np.sort(rows)))
-        return found[1:]
+            rows = rng.permutation(len(nested[-1].sampled.measurement))[:size]
+            nested.append(nested[-1].take(np.sort(rows)))
+        return nested[1:]
 
-    def solved(self, problem: Problem, solver: Solver, point: Point, enough: float) -> Point:
-        """The end of a loose minimisation: the noise of a subset is not worth fitting."""
-        evaluation = problem.evaluate(point)
-        memory, slow = solver.start(evaluation), 0
+    def solve_subset(self, subset: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
+        """Return the end point of a minimisation to low accuracy: more would fit the noise of the subset."""
+        evaluation = subset.evaluate(point)
+        memory, n_slow = solver.start(evaluation), 0
         for _ in range(self.max_iter):
             step = solver.step(evaluation, memory)
-            slow = slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
+            n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
             evaluation, memory = step.evaluation, step.memory
-            if step.size == 0 or slow == 2 or evaluation.value <= enough:
+            if step.size == 0 or n_slow == 2 or evaluation.value <= perfect_cost:
                 break
         return evaluation.point

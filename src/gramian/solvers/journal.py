@@ -1,4 +1,4 @@
-"""The journal of a fit: one count of iterations, one clock and one count of passes, through all of its rounds."""
+"""The journal of a fit: one history of iterations, seconds and passes over all of its minimisations."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ Callback = Callable[[Record], Any]
 
 
 class Reporter(Protocol):
-    """Shows the progress of a fit."""
+    """The interface of an object that shows the progress of a fit."""
 
     def phase(self, name: str, seconds: float) -> None:
-        """Show what was done outside the iterations, and how long it took."""
+        """Show a phase of work outside the iterations, and the seconds it took."""
 
     def iteration(self, record: Record) -> None:
-        """Show an iteration."""
+        """Show the record of an iteration."""
 
     def end(self, record: Record | None, message: str) -> None:
-        """Show the last iteration, and why it was the last."""
+        """Show the record of the last iteration, if there is one, and the message why the fit ended."""
 
 
 class Journal:
-    """Keeps the history of a fit that may take several minimisations, and passes it on as it grows.
+    """The history of a fit of one or several minimisations. It calls the callback and the reporter on every record.
 
     Parameters
     ----------
     callback : callable, optional
         Called with every `Record`; a true return value stops the fit.
     reporter : Reporter, optional
+        Shows the progress.
     cost_scale : float
-        What costs are multiplied by: the solver's units to the user's.
+        The factor from the costs of the solver to the costs in the units of the user.
 
     Attributes
     ----------
+    records : list of Record
     phases : dict of str to float
-        The seconds spent outside the iterations, by what they were spent on.
+        The seconds spent in each phase of work outside the iterations, by its name.
+    passes : float
+        The passes over the data in the minimisations that have ended.
 
     Examples
     --------
@@ -67,7 +71,7 @@ class Journal:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time what is done outside the iterations."""
+        """Return a context manager that adds the seconds spent in it to `phases[name]`."""
         begin = perf_counter()
         yield
         seconds = perf_counter() - begin
@@ -76,7 +80,15 @@ class Journal:
             self.reporter.phase(name, seconds)
 
     def write(self, cost: float, gradient_norm: float, step: float, passes: float) -> bool:
-        """Add an iteration, after so many passes since `passes`; return whether the callback asks to stop."""
+        """Add a record of an iteration; return True if the callback asks to stop.
+
+        Parameters
+        ----------
+        cost, gradient_norm, step : float
+            The cost in the units of the solver, the norm of the gradient, and the step size.
+        passes : float
+            The passes over the data since the start of this minimisation.
+        """
         time, iteration = perf_counter() - self._clock, len(self.records)
         record = Record(iteration, self.cost_scale * cost, gradient_norm, step, time, self.passes + passes)
         self.records.append(record)
@@ -85,11 +97,11 @@ class Journal:
         return bool(self.callback is not None and self.callback(record))
 
     def end(self, message: str) -> None:
-        """Say that the fit has ended."""
+        """Report the end of the fit, with the message why it ended."""
         if self.reporter is not None:
             self.reporter.end(self.records[-1] if self.records else None, message)
 
     @property
     def history(self) -> dict[str, Vector]:
-        """The columns of all records so far."""
+        """The fields of all records so far, one array per field."""
         return {name: np.array([record[k] for record in self.records]) for k, name in enumerate(Record._fields)}

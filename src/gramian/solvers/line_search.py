@@ -1,4 +1,4 @@
-"""Line searches: from a `Line` to a step. None of them touches the data."""
+"""Line searches: functions that choose a step along a `Line`. None of them reads the data."""
 
 from __future__ import annotations
 
@@ -15,28 +15,38 @@ __all__ = ["Armijo", "Exact", "Search"]
 
 
 class Search(Protocol):
-    """Chooses a step along a descent direction."""
+    """The interface of a line search."""
 
     def __call__(self, line: Line, previous: float | None) -> float:
-        """The step, given the one before (None at first); 0 where no step lowers the value."""
+        """Return the step size, or 0 if no step lowers the objective.
+
+        Parameters
+        ----------
+        line : Line
+            The objective along a descent direction.
+        previous : float or None
+            A first trial step, based on the last step taken; None if there is none.
+        """
 
 
 @dataclass(frozen=True)
 class Armijo:
-    """Backtracking until f(s) <= f + decrease · s · f', the paper's rule with its sign mended.
+    """Backtracking until f(s) <= f(0) + decrease · s · f'(0). This is the paper's rule, with its sign corrected.
 
     Parameters
     ----------
     decrease : float
-        The share of the predicted decrease that is asked for; the paper's c.
+        The fraction of the predicted decrease that a step must reach; the paper's c.
     shrink : float
-        The factor between trials.
+        The ratio of two successive trial steps.
     initial : float or None
-        The first trial is initial/‖gradient‖ (the paper's s₀). It has units, so that the path depends on those of
-        the data; None starts at the minimum of the Gauss-Newton model instead, which has none.
+        The first trial step is initial/‖gradient‖ (the paper's s₀). Since `initial` has units, the iterates depend on
+        the units of the data. None starts at the minimum of the Gauss-Newton model instead, which has no units.
     growth : float or None
-        Later searches start at growth times the last accepted step; None starts each afresh, as the paper does, at
-        the cost of some 20 trials an iteration.
+        Later searches start at growth times the last accepted step. With None, as in the paper, every search starts
+        like the first, which costs some 20 trials per iteration.
+    max_trials : int
+        The largest number of trials in a search.
 
     Examples
     --------
@@ -60,17 +70,17 @@ class Armijo:
                 checked_number(name, value, least=0, strict=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
-        """The first step that passes."""
-        s = self.first(line, previous)
+        """Return the first trial step that satisfies the rule; 0 if none of max_trials does."""
+        s = self.first_trial(line, previous)
         for _ in range(self.max_trials):
-            # Steps beyond the limit count as rejected: those tried stay on the grid of halvings.
+            # A step beyond the limit is rejected and not cut to it: all trials are the first times a power of shrink.
             if s <= line.limit and line(s) <= line.value + self.decrease * s * line.slope + line.start.noise:
                 return s
             s *= self.shrink
         return 0.0
 
-    def first(self, line: Line, previous: float | None) -> float:
-        """The step to try first."""
+    def first_trial(self, line: Line, previous: float | None) -> float:
+        """Return the first trial step."""
         if previous and self.growth is not None:
             return self.growth * previous
         if self.initial is None:
@@ -80,17 +90,18 @@ class Armijo:
 
 @dataclass(frozen=True)
 class Exact:
-    """The minimum along the line where predictions are polynomials in s; a careful interpolation elsewhere.
+    """The minimum along a straight line, or a step by quadratic interpolation along a curve.
 
-    On flat and scaled geometries: by the roots of a cubic where the objective is one quartic (squared loss,
-    equalities), else by a safeguarded Newton iteration on value, slope and curvature. On curved geometries:
-    the Gauss-Newton step, improved by quadratic interpolation.
+    On flat and scaled geometries predictions are polynomials in s. If the objective is a quartic in s (squared loss,
+    equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration. On curved
+    geometries the search starts at the Gauss-Newton step and improves it by quadratic interpolation.
 
     Parameters
     ----------
     tol : float
-        The share of the initial slope that may remain.
+        The Newton iteration ends when the slope is at most this fraction of the slope at 0.
     max_trials : int
+        The largest number of trials in a search.
 
     Examples
     --------
@@ -107,12 +118,12 @@ class Exact:
         checked_number("max_trials", self.max_trials, least=1, integer=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
-        """The step; where rounding makes it no better than none, halvings of it."""
+        """Return the step; it is halved while, by rounding errors, the objective increases."""
         if not line.straight:
-            return interpolated(line, previous, self.max_trials)
+            return interpolate_step(line, previous, self.max_trials)
         if line.quartic is None:
             return self.newton(line)
-        s = lowest(line.quartic)
+        s = minimise_quartic(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:
                 return s
@@ -120,7 +131,7 @@ class Exact:
         return 0.0
 
     def newton(self, line: Line) -> float:
-        """A root of the slope, by Newton's iteration kept inside a bracket; the best step seen, 0 if none is better."""
+        """Return the best step of a bracketed Newton iteration for a zero of the slope; 0 if none is better than 0."""
         low, high = 0.0, np.inf
         best, best_value = 0.0, line.value + line.start.noise
         _, slope, curvature = line.along(0.0)
@@ -141,12 +152,12 @@ class Exact:
         return best
 
 
-def lowest(quartic: Vector) -> float:
-    """The s > 0 at which a quartic, given constant first, is least; 0 if it rises from the start."""
+def minimise_quartic(quartic: Vector) -> float:
+    """Return the s > 0 that minimises a quartic, given by coefficients (5,), constant first; 0 if it increases at 0."""
     _, q1, q2, q3, q4 = (float(q) for q in quartic)
     if not q1 < 0 or not np.isfinite(quartic).all():
         return 0.0
-    # In units of the step to the quadratic's or the quartic's own minimum, so that no power of s overflows.
+    # A unit of s near the minimum of the quadratic or quartic terms, so that no power of s overflows.
     unit = -q1 / (2 * q2) if q2 > 0 else (-q1 / (4 * q4)) ** (1 / 3) if q4 > 0 else 0.0
     if not 0 < unit < np.inf:
         return 0.0
@@ -160,15 +171,18 @@ def lowest(quartic: Vector) -> float:
     return float(candidates[np.argmin(values)])
 
 
-def interpolated(line: Line, previous: float | None, max_trials: int, decrease: float = 1e-4) -> float:
-    """A step that lowers the value, near the minimum of parabolas through what is known."""
+def interpolate_step(line: Line, previous: float | None, max_trials: int, decrease: float = 1e-4) -> float:
+    """Return a step that lowers the objective, by minimising parabolas; 0 if none of max_trials does.
+
+    A parabola has the value and the slope of the objective at 0 and its value at the last trial.
+    """
     s = min(previous, line.limit) if previous else line.guess
     for trial in range(max_trials):
         value = line(s)
         excess = value - line.value - s * line.slope
         bottom = -line.slope * s * s / (2 * excess) if np.isfinite(value) and excess > 0 else np.nan
         if value <= line.value + decrease * s * line.slope + line.start.noise:
-            # A step well off the parabola's bottom is worth one more trial; images make it cheap.
+            # If the step is far from the minimum of the parabola, try that too: a trial costs no pass.
             better = min(5 * s if np.isnan(bottom) else float(np.clip(bottom, s / 10, 5 * s)), line.limit)
             if trial == 0 and not 0.5 * s <= better <= 2 * s and line(better) < value:
                 return better

@@ -1,4 +1,4 @@
-"""The one loop that all solvers share: steps, history, stopping, callback."""
+"""The loop of all solvers: it takes steps, keeps the history, applies the stopping rules and calls the callback."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
 from gramian.solvers.solver import Ending, Result, Solver, Step
 
-__all__ = ["minimize", "settled"]
+__all__ = ["check_change", "minimize"]
 
-# Steps after which images are computed afresh: they drift by rounding as they are carried along.
+# The number of steps after which images are recomputed, because moving them accumulates rounding errors.
 REFRESH_EVERY = {np.dtype(np.float32): 64, np.dtype(np.float64): 1024}
 
 
@@ -31,31 +31,33 @@ def minimize(
     journal: Journal | None = None,
     memory: Any = None,
 ) -> Result:
-    """Lower the objective from a point until a stopping rule holds.
+    """Minimise an objective f from a start, and return the result.
 
-    The rules are the paper's three, without units: f <= perfect · f(W = 0); a relative decrease of f of at most tol; a
-    relative change of G of at most tol. A step that rounding makes impossible stops it too.
+    The loop stops if f <= perfect · f(W = 0), if the relative decrease of f is at most tol, or if the relative change
+    of G is at most tol. These are the paper's three rules, made independent of units. It also stops if rounding errors
+    prevent any decrease.
 
     Parameters
     ----------
     problem : Problem
     solver : Solver
     point : Point
-        The start; its geometry is the one used.
+        The start. Its geometry is the geometry of the minimisation.
     max_iter : int
-        For online solvers, epochs.
+        The largest number of iterations. An iteration of an online solver is an epoch.
     tol : float
+        The tolerance of the stopping rules.
     perfect : float, optional
-        The share of f(W = 0) at which a fit is as good as perfect; tol when omitted.
+        The fraction of f(W = 0) at which a fit counts as perfect; tol if omitted.
     callback : callable, optional
         Called with a `Record` after every iteration; a true return value stops the loop.
     growing : Growing, optional
-        Starts from where growing subsets of the measurements lead, for a problem of one term; the time and the passes
-        of that count from the first line of the history on.
+        Replaces the start by a solution on growing subsets of the measurements; the problem must have one term. The
+        first record of the history includes its time and its passes.
     journal : Journal, optional
-        Continues the history of earlier minimisations; it has its own callback.
+        The history of earlier minimisations, which is continued. Its callback is used instead of `callback`.
     memory : object, optional
-        What the solver remembers of an earlier `Result`, to continue from there.
+        The memory of the solver in an earlier `Result`, to continue from it.
 
     Returns
     -------
@@ -78,96 +80,105 @@ def minimize(
     """
     journal = Journal(callback) if journal is None else journal
     passes = problem.passes
-    enough = (tol if perfect is None else perfect) * problem.value_at_zero
+    perfect_cost = (tol if perfect is None else perfect) * problem.value_at_zero
     if growing is not None and max_iter > 0:
         with journal.phase("growing samples"):
-            point = growing.start(problem, solver, point, enough)
+            point = growing.start(problem, solver, point, perfect_cost)
     evaluation = problem.evaluate(point)
     if not np.isfinite(evaluation.value):
         raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
     if memory is None:
         with journal.phase("choosing step sizes"):
             memory = solver.start(evaluation)
-    loop = Loop(problem, solver, tol, enough, journal, passes)
-    # A later round of a fit starts where the one before ended: that is in the journal already.
+    loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
+    # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
     halted = not journal.records and loop.write(evaluation, 0.0)
-    message, done, slow = loop.fitted(evaluation) if solver.stops else "", 0, 0
-    while not message and not halted and done < max_iter:
+    message, n_iter, n_small = loop.check_fit(evaluation) if solver.stops else "", 0, 0
+    while not message and not halted and n_iter < max_iter:
         step = solver.step(evaluation, memory)
-        done += 1
-        message, slow = loop.judge(evaluation, step, slow)
+        n_iter += 1
+        message, n_small = loop.check_step(evaluation, step, n_small)
         evaluation, memory = step.evaluation, step.memory
-        if solver.stops and (message or done % REFRESH_EVERY[problem.dtype] == 0):
-            carried, evaluation = evaluation, problem.evaluate(evaluation.point)
-            # Carried images drift in float32: what was small by them must be small afresh.
-            if evaluation.value > 1.01 * carried.value + enough and step.size != 0:
-                message, slow = "", 0
+        if solver.stops and (message or n_iter % REFRESH_EVERY[problem.dtype] == 0):
+            moved, evaluation = evaluation, problem.evaluate(evaluation.point)
+            # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
+            if evaluation.value > 1.01 * moved.value + perfect_cost and step.size != 0:
+                message, n_small = "", 0
         halted = loop.write(evaluation, step.size)
     exhausted = f"max_iter={max_iter} reached" if solver.stops else f"{max_iter} epochs done"
     ending, message = conclude(evaluation, message, halted, exhausted)
     journal.passes += problem.passes - passes
-    return Result(evaluation.point, evaluation.value, done, ending, message, journal.history, memory)
+    return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory)
 
 
 class Loop(NamedTuple):
-    """What stays the same from iteration to iteration."""
+    """What all iterations of a minimisation share. `perfect_cost` is the cost at which a fit counts as perfect."""
 
     problem: Problem
     solver: Solver
     tol: float
-    enough: float
+    perfect_cost: float
     journal: Journal
     passes: float
 
     def write(self, evaluation: Evaluation, size: float) -> bool:
-        """Add an iteration to the journal; return whether the callback asks to stop."""
+        """Add an iteration to the journal; return True if the callback asks to stop."""
         norm = evaluation.gradient_norm if self.solver.stops else float("nan")
         return self.journal.write(evaluation.value, norm, size, self.problem.passes - self.passes)
 
-    def judge(self, before: Evaluation, step: Step, slow: int) -> tuple[str, int]:
-        """Return the rule that holds after a step, "" for none, and how many steps in a row were small."""
+    def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[str, int]:
+        """Return the message of the stopping rule that holds, or "", and the number of successive small steps.
+
+        Parameters
+        ----------
+        before : Evaluation
+            The evaluation before the step.
+        step : Step
+        n_small : int
+            The number of successive small steps before this one.
+        """
         if step.size == 0:
-            return Ending.STUCK.value, slow
+            return Ending.STUCK.value, n_small
         if not self.solver.stops:
             return "", 0
-        small = settled(before, step.evaluation, self.tol)
-        slow = slow + 1 if small else 0
-        return self.fitted(step.evaluation) or (small if slow >= self.solver.patience else ""), slow
+        small = check_change(before, step.evaluation, self.tol)
+        n_small = n_small + 1 if small else 0
+        return self.check_fit(step.evaluation) or (small if n_small >= self.solver.patience else ""), n_small
 
-    def fitted(self, evaluation: Evaluation) -> str:
-        """Return the first rule, if the value is small against that of W = 0; else ""."""
-        if self.enough > 0 and 0 <= evaluation.value <= self.enough:
+    def check_fit(self, evaluation: Evaluation) -> str:
+        """Return the message of the first stopping rule if it holds, or of a zero gradient, else ""."""
+        if self.perfect_cost > 0 and 0 <= evaluation.value <= self.perfect_cost:
             return "cost small against that of W = 0"
         if evaluation.value == 0 or evaluation.gradient_norm == 0:
             return "the gradient is zero"
         return ""
 
 
-def settled(before: Evaluation, after: Evaluation, tol: float) -> str:
-    """Return the second or third rule, if the value or the factor hardly changed; else ""."""
+def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
+    """Return the message of the second or third stopping rule if it holds after a step, else ""."""
     if before.value - after.value <= tol * abs(before.value):
         return "relative decrease of the cost below tol"
-    moved = np.linalg.norm(after.point.G - before.point.G)
-    if moved <= tol * np.linalg.norm(before.point.G):
+    change = np.linalg.norm(after.point.G - before.point.G)
+    if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
 
 
 def conclude(evaluation: Evaluation, message: str, halted: bool, exhausted: str) -> tuple[Ending, str]:
-    """Return how a minimisation ended, and the message."""
+    """Return the kind of ending of a minimisation, and the message why it ended."""
     if halted:
         return Ending.HALTED, message or Ending.HALTED.value
     if not message:
         return Ending.EXHAUSTED, exhausted
     if message != Ending.STUCK.value:
         return Ending.CONVERGED, message
-    if at_rest(evaluation):
+    if is_stationary(evaluation):
         return Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
     return Ending.STUCK, message
 
 
-def at_rest(evaluation: Evaluation) -> bool:
-    """Return True if the predicted decrease of the Gauss-Newton model is below rounding; one pass."""
+def is_stationary(evaluation: Evaluation) -> bool:
+    """Return True if the decrease predicted by the Gauss-Newton model is below rounding errors; one pass."""
     line = evaluation.line(-evaluation.gradient)
     predicted = -0.5 * line.guess * line.slope
     return bool(predicted <= 1e-6 * abs(evaluation.value) + 100 * evaluation.noise)

@@ -1,4 +1,4 @@
-"""What every solver does, and how a minimisation ends."""
+"""The base class of solvers, and the records and results of a minimisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Ending", "Record", "Result", "Solver", "Step"]
 
 
 class Ending(Enum):
-    """Why a minimisation ended; `Result.message` says it in words.
+    """The kind of ending of a minimisation; `Result.message` has the details.
 
     Examples
     --------
@@ -31,7 +31,17 @@ class Ending(Enum):
 
 
 class Step(NamedTuple):
-    """What a solver did: the evaluation it arrived at, how far it went, and its memory for the next step."""
+    """The result of one step of a solver.
+
+    Attributes
+    ----------
+    evaluation : Evaluation
+        The objective at the new point.
+    size : float
+        The step size; 0 if no step lowers the objective.
+    memory : object
+        What the solver needs for the next step; any object, None if nothing.
+    """
 
     evaluation: Evaluation
     size: float
@@ -39,24 +49,56 @@ class Step(NamedTuple):
 
 
 class Solver(ABC):
-    """Takes steps. A size of 0 says that no step lowers the value."""
+    """An algorithm that lowers the objective step by step.
 
-    #: False for solvers that run for a fixed number of epochs and do not stop by themselves.
+    A solver has settings but no state: what a step needs to know of earlier steps is its memory, a value that `step`
+    returns and receives.
+    """
+
+    #: False for a solver that runs max_iter epochs, to which the stopping rules are not applied.
     stops: ClassVar[bool] = True
-    #: How many steps in a row must be small before the loop stops.
+    #: The number of successive small steps after which the loop stops.
     patience: ClassVar[int] = 1
 
     def start(self, evaluation: Evaluation) -> Any:
-        """Return the memory before the first step."""
+        """Return the memory for the first step; None by default.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The objective at the start.
+        """
         return None
 
     @abstractmethod
     def step(self, evaluation: Evaluation, memory: Any) -> Step:
-        """Take one step from an evaluation, with the memory of the steps before."""
+        """Take one step and return it. If no step lowers the objective, return a `Step` of size 0.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The objective at the current point, with its value, its gradient and lines along tangents.
+        memory : object
+            The memory of the last `Step`, or what `start` returned.
+        """
 
 
 class Record(NamedTuple):
-    """One line of the history."""
+    """One line of the history: an iteration, or the start.
+
+    Attributes
+    ----------
+    iteration : int
+        The number of the iteration; 0 is the start.
+    cost, gradient_norm : float
+        The objective and the norm of its gradient after the iteration.
+    step : float
+        The step size.
+    time : float
+        The seconds since the start of the fit.
+    passes : float
+        The passes over the data since the start of the fit.
+    """
 
     iteration: int
     cost: float
@@ -68,21 +110,23 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """Where a minimisation ended.
+    """The result of a minimisation.
 
     Attributes
     ----------
     point : Point
+        The last point.
     cost : float
+        The objective at the last point.
     n_iter : int
+        The number of iterations.
     ending : Ending
     message : str
-        Why it ended.
+        Why the minimisation ended.
     history : dict of str to array
-        Columns iteration, cost, gradient_norm, step, time (seconds) and passes (over the data), one entry an
-        iteration, the start included.
+        The fields of `Record`, one array each, with one entry for the start and one per iteration.
     memory : object
-        What the solver remembers; `minimize(memory=...)` continues from it.
+        The memory of the solver; `minimize(memory=...)` continues from it.
 
     Examples
     --------

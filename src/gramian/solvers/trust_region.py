@@ -1,4 +1,4 @@
-"""Second order: truncated conjugate gradients on a quadratic model inside a trust region."""
+"""A trust-region method: truncated conjugate gradients on a quadratic model of the objective."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TrustRegion"]
 
 
 class Memory(NamedTuple):
-    """The radius of the region, and the first gradient's norm, against which precision is measured."""
+    """The radius of the trust region, and the norm of the gradient at the start."""
 
     radius: float
     first_norm: float
@@ -24,18 +24,20 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class TrustRegion(Solver):
-    """Minimises a quadratic model by Steihaug's conjugate gradients, then searches along the step it proposes.
+    """A trust-region method: it minimises a quadratic model by conjugate gradients, then searches along that step.
 
     Parameters
     ----------
     model : {"gauss-newton", "newton"}
-        Gauss-Newton works on every geometry. Newton's adds the curvature of the measurements, on straight geometries
-        (flat, scaled); elsewhere it falls back on Gauss-Newton. Each inner iteration is two passes over the data.
+        The Hessian of the quadratic model. On geometries with straight lines (flat, scaled), "newton" adds the
+        curvature of the measurements to "gauss-newton". On other geometries they are the same.
     max_inner : int
-        Inner iterations a step.
+        The largest number of inner iterations per step. An inner iteration costs two passes over the data.
     precision : float
-        The model's gradient is reduced to at least this share of its start, more as the minimum nears.
+        The inner iterations stop when the gradient of the model is at most this fraction of its initial norm. The
+        fraction decreases as the minimum is approached.
     search : callable
+        The line search along the step; `Exact()` by default.
 
     Examples
     --------
@@ -56,12 +58,12 @@ class TrustRegion(Solver):
         checked_number("precision", self.precision, least=0, strict=True, below=1)
 
     def start(self, evaluation: Evaluation) -> Memory:
-        """A region wide enough for the first step along the gradient and ten times more."""
+        """Return a radius of ten times the Gauss-Newton step along the gradient, and the norm of the gradient."""
         line = evaluation.line(-evaluation.gradient)
         return Memory(10 * line.guess * evaluation.gradient_norm, evaluation.gradient_norm)
 
     def step(self, evaluation: Evaluation, memory: Memory) -> Step:
-        """One step and the next radius, wider or narrower as the model was right or wrong."""
+        """Take one step; the new radius depends on the ratio of actual to predicted decrease."""
         point, norm = evaluation.point, evaluation.gradient_norm
         newton = self.model == "newton" and point.curve(evaluation.gradient).straight
         operator = evaluation.hessian if newton else evaluation.gauss_newton
@@ -73,21 +75,21 @@ class TrustRegion(Solver):
         size = self.search(line, None)
         if not size:
             return Step(evaluation, 0.0, memory)
-        arrived = line.move(size)
-        # The model at the size taken: at size 1 it foresees `decrease`, which gives its curvature.
+        new_evaluation = line.move(size)
+        # The model along the line: its slope is known, and its decrease at size 1 gives its curvature.
         curvature = -2 * (decrease + line.slope)
-        foreseen = -size * line.slope - 0.5 * size * size * curvature
-        ratio = (evaluation.value - arrived.value) / foreseen if foreseen > 0 else 1.0
+        predicted = -size * line.slope - 0.5 * size * size * curvature
+        ratio = (evaluation.value - new_evaluation.value) / predicted if predicted > 0 else 1.0
         length = size * point.inner(proposed, proposed) ** 0.5
         radius = memory.radius
         if ratio < 0.25:
             radius = 0.25 * length
         elif length > 0.8 * radius:
             radius = 2 * length
-        return Step(arrived, size, memory._replace(radius=radius))
+        return Step(new_evaluation, size, memory._replace(radius=radius))
 
 
-# A share of the largest curvature below which a direction counts as flat.
+# A direction is flat if its curvature is below this fraction of the largest curvature.
 FLAT = 1e-10
 
 
@@ -99,30 +101,48 @@ def truncated_cg(
     precision: float,
     max_inner: int,
 ) -> tuple[Any, float]:
-    """A step that lowers <gradient, t> + ½ <t, operator t> inside the region, and by how much (Steihaug, 1983)."""
+    """Return a tangent t that lowers the model <gradient, t> + ½ <t, operator t>, and the decrease of the model.
+
+    These are the conjugate gradients of Steihaug (1983), which stop at the border of the region ‖t‖ <= radius.
+
+    Parameters
+    ----------
+    point : Point
+        Its metric gives inner products and norms.
+    operator : callable
+        The Hessian of the model, from tangent to tangent.
+    gradient : array
+        The gradient of the objective, a tangent.
+    radius : float
+        The radius of the trust region.
+    precision : float
+        Stop when the norm of the residual is at most this fraction of the norm of the gradient.
+    max_inner : int
+        The largest number of iterations.
+    """
     step = 0 * gradient
     residual, direction = gradient, -gradient
     square = first = point.inner(gradient, gradient)
-    decrease = steepest = 0.0
+    decrease = largest = 0.0
     for inner in range(max_inner):
-        bent = operator(direction)
-        bend = point.inner(direction, bent)
-        rate = bend / point.inner(direction, direction)
-        steepest = max(steepest, rate)
-        # Flat or negative curvature, as along turns of the factor, which change nothing: what is found so far is good.
-        if inner and rate <= FLAT * steepest:
+        product = operator(direction)
+        curvature = point.inner(direction, product)
+        rayleigh = curvature / point.inner(direction, direction)
+        largest = max(largest, rayleigh)
+        # Flat or negative curvature, for example along rotations G O of the factor, which do not change W.
+        if inner and rayleigh <= FLAT * largest:
             break
-        inside = square / bend if bend > 0 else float("inf")
-        border = to_border(point, step, direction, radius)
+        inside = square / curvature if curvature > 0 else float("inf")
+        border = step_to_border(point, step, direction, radius)
         size = min(inside, border)
-        if bend > 0:
-            decrease += size * square - 0.5 * size * size * bend
+        if curvature > 0:
+            decrease += size * square - 0.5 * size * size * curvature
         else:
-            decrease += size * square + 0.5 * size * size * -bend
+            decrease += size * square + 0.5 * size * size * -curvature
         step = step + size * direction
         if size == border:
             break
-        residual = residual + size * bent
+        residual = residual + size * product
         last, square = square, point.inner(residual, residual)
         if square <= precision**2 * first:
             break
@@ -130,8 +150,8 @@ def truncated_cg(
     return step, decrease
 
 
-def to_border(point: Point, step: Any, direction: Any, radius: float) -> float:
-    """The s > 0 at which step + s · direction leaves the ball."""
+def step_to_border(point: Point, step: Any, direction: Any, radius: float) -> float:
+    """Return the s > 0 for which ‖step + s · direction‖ = radius."""
     a, b = point.inner(direction, direction), point.inner(step, direction)
     c = point.inner(step, step) - radius**2
     return (-b + max(b * b - a * c, 0.0) ** 0.5) / a

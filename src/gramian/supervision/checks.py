@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from gramian.checks import as_numbers, checked_sense
-from gramian.measurements.measurement import checked_indices
+from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -38,7 +38,7 @@ def checked_labels(y: Any, n_samples: int) -> Vector:
 
 def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
     """Return index pairs (m, 2) of different samples."""
-    index = checked_indices(pairs, "pairs", 2, n_samples)
+    index = check_indices(pairs, "pairs", 2, n_samples)
     if not len(index):
         raise ValueError("pairs is empty; at least one pair is needed.")
     bad = np.flatnonzero(index[:, 0] == index[:, 1])
@@ -50,7 +50,7 @@ def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
 
 def checked_triplets(triplets: Any, n_samples: int) -> Matrix:
     """Return index triplets (m, 3), anchor, near, far, of three different samples each."""
-    index = checked_indices(triplets, "triplets", 3, n_samples)
+    index = check_indices(triplets, "triplets", 3, n_samples)
     if not len(index):
         raise ValueError("triplets is empty; at least one triplet is needed.")
     bad = np.flatnonzero((index[:, 0] == index[:, 2]) | (index[:, 1] == index[:, 2]) | (index[:, 0] == index[:, 1]))

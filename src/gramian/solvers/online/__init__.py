@@ -1,4 +1,4 @@
-"""Online descent over mini-batches: step sizes, the solver, and one compiled or generic pass over the batches."""
+"""Online descent over mini-batches: the solver, its schedule of step sizes, and the loops over batches."""
 
 from gramian.solvers.online.compiled import descend
 from gramian.solvers.online.descent import Memory, Online

@@ -1,4 +1,4 @@
-"""One pass of online descent over mini-batches: compiled where every part has a compiled form, else generic."""
+"""One epoch of online descent over mini-batches: compiled if all parts have a compiled form, else generic."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from gramian.types import Vector
 
 __all__ = ["compiled_samples", "descend", "descend_generic"]
 
-# From here on BLAS on whole batches is as fast.
+# For larger batches the generic loop, which uses BLAS on whole batches, is as fast.
 LARGEST_COMPILED_BATCH = 256
 
 
 def descend(
     problem: Problem, point: Point, order: Vector, batch_size: int, steps: Vector, *, adaptive: bool = False
 ) -> tuple[Point, int]:
-    """Take one step a batch, against the gradient of the batch's mean.
+    """Take one step per batch, along the negative gradient of the mean loss of the batch.
 
     Parameters
     ----------
     problem : Problem
-        Of one term.
+        A problem with one term.
     point : Point
+        The start.
     order : array of int
-        The measurements, in the order in which they are seen.
+        The indices of the measurements, in the order in which they are visited.
     batch_size : int
-    steps : array
-        One step size a batch.
+        The number of measurements in a batch; the last one may be smaller.
+    steps : array, shape (n_batches,)
+        The step sizes.
     adaptive : bool
-        Divides each step by max(‖G‖², 1).
+        True divides each step size by max(‖G‖², 1).
 
     Returns
     -------
     point : Point
+        The point after the last step.
     skipped : int
-        Steps not taken because they were not finite.
+        The number of steps skipped because they were not finite.
     """
     problem.count(2 * len(order) / len(problem.sampled.measurement))
     kernel, samples = point.online_kernel, compiled_samples(problem)
@@ -53,43 +56,43 @@ def descend(
 
 
 def compiled_samples(problem: Problem) -> Samples | None:
-    """Return the problem as arrays for compiled loops; None if its features, measurement or loss have no such form."""
+    """Return the problem as arrays for compiled loops; None if its features, measurement or loss are not compiled."""
     term = problem.sampled
     indices = term.measurement.sample_indices()
     if indices is None or not term.loss.compiled:
         return None
     X = problem.blocks[0].features.contiguous(differences=bool((indices[1] >= 0).all()))
-    # Term weights sum to one over all measurements; a batch takes the mean.
+    # The weights of a term sum to one over all measurements. A batch uses the mean of its losses instead.
     weight = term.weight * len(term.measurement)
     return None if X is None else Samples(X, *indices, term.target, term.sense, weight)
 
 
 @cache
 def report_generic_path(part: str) -> None:
-    """Log, once, that a part has no compiled online path."""
+    """Log, once per part, that the part has no compiled online descent."""
     logging.getLogger("gramian").info("no compiled online path for %s: some 100 µs a mini-batch", part)
 
 
 def descend_generic(problem: Problem, point: Point, batches: Batches) -> tuple[Point, int]:
-    """Take one step a batch, on any geometry, measurement and loss; return the point and the steps skipped."""
+    """Return the point after one step per batch, and the number of steps skipped, for any kinds of parts."""
     skipped, size = 0, batches.size
     for batch, step in enumerate(batches.steps):
         rows = batches.order[batch * size : (batch + 1) * size]
         with np.errstate(over="ignore", invalid="ignore"):
             evaluation = problem.take(rows).evaluate(point)
-            # Nothing to do where every constraint of the batch is satisfied.
+            # If every constraint of the batch is satisfied, the gradient is zero.
             if evaluation.value == 0:
                 continue
-            arrived = take_step(evaluation, float(step), batches.adaptive)
-        if arrived is None:
+            new_point = take_step(evaluation, float(step), batches.adaptive)
+        if new_point is None:
             skipped += 1
         else:
-            point = arrived
+            point = new_point
     return point, skipped
 
 
 def take_step(evaluation: Evaluation, step: float, adaptive: bool) -> Point | None:
-    """Return the point a step further; None where it is not finite."""
+    """Return the point after one step along the negative gradient; None if it is not finite."""
     if not np.isfinite(evaluation.value):
         return None
     point, gradient = evaluation.point, evaluation.gradient
@@ -99,7 +102,7 @@ def take_step(evaluation: Evaluation, step: float, adaptive: bool) -> Point | No
         step /= max(float(np.linalg.norm(point.G)) ** 2, 1.0)
     curve = point.curve(-gradient)
     try:
-        arrived = curve.point(min(step, curve.limit))
+        new_point = curve.point(min(step, curve.limit))
     except np.linalg.LinAlgError:
         return None
-    return arrived if np.isfinite(arrived.G).all() else None
+    return new_point if np.isfinite(new_point.G).all() else None

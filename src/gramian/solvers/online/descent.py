@@ -19,14 +19,14 @@ from gramian.warn import warn_user
 
 __all__ = ["Memory", "Online"]
 
-#: The values that pre-training tries for s and for t₀.
+#: The values of s and of t₀ that pre-training tries.
 GRID = tuple(2.0**k for k in range(-3, 4))
-#: How often steps are shortened before a stream of samples is given up.
+#: The number of times that an epoch is tried, each time with shorter steps, before it is skipped.
 RETRIES = 10
 
 
 class Memory(NamedTuple):
-    """The schedule, and the generator that shuffles."""
+    """The schedule of step sizes, and the random generator that shuffles the measurements."""
 
     schedule: Schedule
     rng: np.random.Generator
@@ -34,28 +34,30 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Online(Solver):
-    """Mini-batch descent with the steps s/μ · n t₀/(n t₀ + t), t the samples seen; every iteration is an epoch.
+    """Mini-batch gradient descent with decreasing steps; every iteration is an epoch.
 
-    μ is the mean norm of a mini-batch's gradient at the start. s and t₀ are found by pre-training where they are not
-    given: on a small subset, each pair of 2^k, k = -3..3, runs one epoch, and the lowest cost wins (where the best s
-    lies on the edge of the grid, the grid grows). A step that is not finite is skipped; an epoch that more than doubles
-    the cost is done again with shorter steps.
+    After t measurements the step size is s/μ · n t₀/(n t₀ + t), where n is the number of measurements and μ the mean
+    norm of the gradient of a mini-batch at the start. If s or t₀ is not given, pre-training chooses it: it runs one
+    epoch on a small subset for each pair of values 2^k, k = -3..3, and takes the pair with the lowest cost. If the best
+    s is at the edge of the grid, the grid is extended. A step that is not finite is skipped. An epoch that more than
+    doubles the cost is repeated with shorter steps.
 
     Parameters
     ----------
     batch_size : int
-        p, the measurements in a mini-batch; the last of an epoch may be smaller.
+        The number p of measurements in a mini-batch; the last one of an epoch may be smaller.
     step_size : float or None
-        s; None finds it by pre-training.
+        The factor s; None chooses it by pre-training.
     delay : float or None
-        t₀; None finds it by pre-training.
+        The factor t₀; None chooses it by pre-training.
     adaptive : bool
-        Divides each step by max(‖G‖², 1), as the convergence proof in the paper's appendix asks.
+        True divides each step size by max(‖G‖², 1), as in the convergence proof in the paper's appendix.
     shuffle : bool
-        A new order every epoch; else the order given.
+        True visits the measurements in a new random order in every epoch, False in the given order.
     subset : int
-        Measurements for pre-training and for μ.
+        The number of measurements for pre-training and for μ.
     seed : int or None
+        The seed of the random orders and subsets.
 
     Examples
     --------
@@ -82,31 +84,39 @@ class Online(Solver):
                 checked_number(name, value, least=0, strict=True)
 
     def start(self, evaluation: Evaluation) -> Memory:
-        """The schedule for a problem, found by pre-training where it is not given."""
+        """Return the schedule for the problem, chosen by pre-training if it is not given, and a random generator."""
         rng = np.random.default_rng(self.seed)
         return Memory(self.schedule(evaluation.problem, evaluation.point, rng), rng)
 
     def step(self, evaluation: Evaluation, memory: Memory) -> Step:
-        """One epoch."""
+        """Take the steps of one epoch; the size of the step returned is the next step size."""
         m = len(evaluation.problem.sampled.measurement)
         order = memory.rng.permutation(m) if self.shuffle else np.arange(m)
-        arrived, schedule = self.stream(evaluation, memory.schedule, order)
-        return Step(arrived, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
+        new_evaluation, schedule = self.stream(evaluation, memory.schedule, order)
+        return Step(new_evaluation, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
 
     def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> tuple[Evaluation, Schedule]:
-        """Where a problem's measurements, seen once in an order, lead; and the schedule from there on.
+        """Return the evaluation after one visit to every measurement of a problem, and the schedule from there on.
 
-        Where the cost more than doubles the steps were too long: all is done again with a quarter of them. What comes
-        after has the schedule's steps again: one wild batch must not end the learning.
+        If the cost more than doubles, the steps are too long, and all are repeated with a quarter of their size. The
+        schedule returned is not shortened, so that one bad batch does not slow down all later steps.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The objective of the problem at the start.
+        schedule : Schedule
+        order : array of int
+            The indices of the measurements, in the order in which they are visited.
         """
         problem, n = evaluation.problem, len(order)
         for retry in range(RETRIES):
             steps = 0.25**retry * schedule.steps(n, self.batch_size)
             with np.errstate(over="ignore", invalid="ignore"):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
-                arrived = problem.evaluate(point)
-            if arrived.value <= 2 * evaluation.value:
-                return arrived, schedule.after(n)
+                new_evaluation = problem.evaluate(point)
+            if new_evaluation.value <= 2 * evaluation.value:
+                return new_evaluation, schedule.after(n)
         warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
             ConvergenceWarning,
@@ -114,18 +124,30 @@ class Online(Solver):
         return evaluation, schedule.after(n)
 
     def schedule(self, problem: Problem, point: Point, rng: np.random.Generator, least: int = 0) -> Schedule:
-        """Steps for a stream that starts with this problem and has at least so many samples in all."""
+        """Return the schedule of step sizes for a stream of measurements that starts with a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            The first measurements of the stream.
+        point : Point
+            The start.
+        rng : Generator
+            Draws the subset for pre-training.
+        least : int
+            The least number of measurements in the whole stream.
+        """
         m = len(problem.sampled.measurement)
         size = min(m, self.subset)
         subset = problem.take(rng.permutation(m)[:size] if self.shuffle else np.arange(size))
         mean = mean_gradient_norm(subset, point, self.batch_size)
         if not mean > 0:
             return Schedule(0.0, 1.0)
-        step, delay = self.pretrained(subset, point, mean)
+        step, delay = self.choose_steps(subset, point, mean)
         return Schedule(step / mean, delay * max(m, least))
 
-    def pretrained(self, subset: Problem, point: Point, mean: float) -> tuple[float, float]:
-        """s and t₀ of the lowest cost on a subset after one epoch of it."""
+    def choose_steps(self, subset: Problem, point: Point, mean: float) -> tuple[float, float]:
+        """Return s and t₀ with the lowest cost after one epoch on a subset; `mean` is μ."""
         m = len(subset.sampled.measurement)
         steps = list(GRID) if self.step_size is None else [self.step_size]
         delays = GRID if self.delay is None else (self.delay,)
@@ -133,27 +155,27 @@ class Online(Solver):
             return steps[0], delays[0]
         costs: dict[tuple[float, float], float] = {}
 
-        def attempt(s: float) -> None:
+        def run_delays(s: float) -> None:
             for delay in delays:
                 schedule = Schedule(s / mean, delay * m).steps(m, self.batch_size)
                 with np.errstate(over="ignore", invalid="ignore"):
-                    arrived, _ = descend(subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive)
-                    cost = subset.evaluate(arrived).value
+                    end, _ = descend(subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive)
+                    cost = subset.evaluate(end).value
                 costs[s, delay] = cost if np.isfinite(cost) else np.inf
 
         for s in steps:
-            attempt(s)
+            run_delays(s)
         for _ in range(20 if self.step_size is None else 0):
             best = min(costs, key=costs.__getitem__)[0]
             tried = sorted({s for s, _ in costs})
             if tried[0] < best < tried[-1]:
                 break
-            attempt(best / 2 if best == tried[0] else 2 * best)
+            run_delays(best / 2 if best == tried[0] else 2 * best)
         return min(costs, key=costs.__getitem__)
 
 
 def mean_gradient_norm(problem: Problem, point: Point, batch_size: int, batches: int = 64) -> float:
-    """The mean norm of the gradients of some mini-batches at a point."""
+    """Return the mean norm of the gradients of the first `batches` mini-batches at a point."""
     m = len(problem.sampled.measurement)
     starts = range(0, m, batch_size)[:batches]
     norms = [problem.take(np.arange(i, min(i + batch_size, m))).evaluate(point).gradient_norm for i in starts]

@@ -1,4 +1,4 @@
-"""Step sizes of online descent."""
+"""The schedule of the step sizes of online descent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ __all__ = ["Schedule"]
 
 
 class Schedule(NamedTuple):
-    """Steps scale · horizon/(horizon + t) after t samples.
+    """The step sizes scale · horizon/(horizon + t), where t is the number of samples seen.
+
+    Attributes
+    ----------
+    scale : float
+        The first step size.
+    horizon : float
+        The number of samples after which the step size is half of the first.
+    seen : int
+        The number of samples seen so far.
 
     Examples
     --------
@@ -26,10 +35,10 @@ class Schedule(NamedTuple):
     seen: int = 0
 
     def steps(self, n: int, batch_size: int) -> Vector:
-        """Return the steps of the batches of the next n samples."""
+        """Return the step sizes of the batches of the next n samples, shape (n_batches,)."""
         t = self.seen + np.arange(0, n, batch_size)
         return self.scale * self.horizon / (self.horizon + t)
 
     def after(self, n: int) -> Schedule:
-        """Return the schedule when n more samples are seen."""
+        """Return the schedule after n more samples."""
         return self._replace(seen=self.seen + n)
