@@ -128,7 +128,7 @@ def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds 
 
 
 def check_distinct_pairs(apart: Vector) -> None:
-    """Raise a ValueError unless some entry of the mask (m,) of pairs with different samples is True."""
+    """Raise a ValueError if the samples of every pair coincide; `apart` (m,) is False for those pairs."""
     if not apart.any():
         raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
 

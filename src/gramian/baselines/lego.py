@@ -156,15 +156,18 @@ class LEGO(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("eta", self.eta, least=0, strict=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
         calibrate_on_pairs(self, X, given, before)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        """Learn A from pairs of rows of X, and set the fitted attributes."""
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
         constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())

@@ -160,6 +160,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         return self
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         for name in ("n_neighbors", "n_impostors", "max_iter"):
             checked_number(name, getattr(self, name), least=1, integer=True)
         checked_number("mu", self.mu, least=0, strict=True, below=1)

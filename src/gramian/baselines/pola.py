@@ -127,6 +127,7 @@ class POLA(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, GivenPairs(pairs, y=y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
@@ -136,6 +137,7 @@ class POLA(LearnedDistance, BaseEstimator):
         self.set_threshold(self.bias_**0.5)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        """Learn A from pairs of rows of X, and set the fitted attributes."""
         if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
         signs = checked_signs(given.y, len(given), both=False)
