@@ -67,7 +67,9 @@ def test_lmnn_reaches_it_from_raw_features_too():
         value, slope = objective((scale * flat.reshape(13, 13)).ravel())
         return value, (scale * slope.reshape(13, 13)).ravel()
 
-    best = minimize(objective_on_standardised, np.eye(13).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
+    best = minimize(
+        objective_on_standardised, np.eye(13).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000}
+    )
     model = LMNN().fit(X, y)
     assert model.converged_
     assert model.objective_ <= best.fun * (1 + 1e-2)

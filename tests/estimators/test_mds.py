@@ -302,7 +302,11 @@ def separate_groups(D):
 
 BAD = {
     "negative": ({}, lambda D: change_entry(D, 4, 3, -1), r"Negative .* of samples 3 and 4 is -1\.0"),
-    "not symmetric": ({}, lambda D: change_entry(D, 4, 3, 99, False), r"X is not symmetric: \[4, 3\] is 99.0, but \[3, 4\]"),
+    "not symmetric": (
+        {},
+        lambda D: change_entry(D, 4, 3, 99, False),
+        r"X is not symmetric: \[4, 3\] is 99.0, but \[3, 4\]",
+    ),
     "diagonal": ({}, lambda D: change_entry(D, 4, 4, 1), r"X\[4, 4\] = 1.0; the diagonal must be 0, or NaN"),
     "infinite": ({}, lambda D: change_entry(D, 4, 3, np.inf), "infinity"),
     "too large": ({}, lambda D: D * 1e80, "overflows. Scale them down"),

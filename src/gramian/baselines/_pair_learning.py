@@ -18,11 +18,11 @@ from gramian.types import Matrix, Vector
 __all__ = [
     "Constraints",
     "PairLearner",
-    "resolve_constraints",
     "calibrate_on_pairs",
     "check_distinct_pairs",
-    "resolve_prior",
     "learn_from_pairs",
+    "resolve_constraints",
+    "resolve_prior",
     "store_matrix",
     "symmetric_root",
     "validate_samples",

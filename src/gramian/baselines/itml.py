@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines._pair_learning import (
     Constraints,
-    resolve_constraints,
     calibrate_on_pairs,
-    resolve_prior,
     learn_from_pairs,
+    resolve_constraints,
+    resolve_prior,
     store_matrix,
 )
 from gramian.checks import checked_number

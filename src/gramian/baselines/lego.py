@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
-    resolve_constraints,
     calibrate_on_pairs,
-    resolve_prior,
     learn_from_pairs,
+    resolve_constraints,
+    resolve_prior,
     store_matrix,
 )
 from gramian.checks import checked_number

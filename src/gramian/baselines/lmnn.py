@@ -174,7 +174,9 @@ class LMNN(LearnedDistance, BaseEstimator):
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
         for index in range(self.max_iter):
             problem = build_problem(scene, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
-            result = minimize(problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10)
+            result = minimize(
+                problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
+            )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
             Z, before, most = features.image(factor), objective, 2 * most

@@ -21,7 +21,7 @@ from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
-__all__ = ["PSDEstimator", "check_finite", "supports_partial_fit", "make_whitened_geometry"]
+__all__ = ["PSDEstimator", "check_finite", "make_whitened_geometry", "supports_partial_fit"]
 
 # The largest number of features for which the d x d second moment of the data is computed.
 LARGEST_MOMENT = 500

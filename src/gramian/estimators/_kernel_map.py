@@ -17,7 +17,7 @@ from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import check_contradictions, checked_pairs, checked_target
 from gramian.types import Matrix, Vector
 
-__all__ = ["KernelMap", "KernelPairs", "check_rank", "resolve_n_pairs", "draw_pairs"]
+__all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
 
 PAIRS_PER_SAMPLE = 20
 

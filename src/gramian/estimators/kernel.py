@@ -11,7 +11,7 @@ from gramian.checks import checked_number, checked_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
-from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, resolve_n_pairs, draw_pairs
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Squared

@@ -292,7 +292,11 @@ class SStressMDS(PSDEstimator):
         solver = self._resolve_solver(rng)
         problem = self._build_problem(known, coordinates)
         with journal.phase("start"):
-            start = self._compute_start(problem, known, coordinates, rng) if before is None else self._add_samples(before, known)
+            start = (
+                self._compute_start(problem, known, coordinates, rng)
+                if before is None
+                else self._add_samples(before, known)
+            )
             start = coordinates.to_solver(start)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)

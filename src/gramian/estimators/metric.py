@@ -290,7 +290,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         with restore_on_failure(self):
             check_metric_settings(self)
             for name in ("threshold_", "bounds_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             X = self._validate(X, supervision, reset=not resume)
             journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
             # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
@@ -300,7 +300,9 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             supervision.check(X.shape[0])
             scene = Scene(coordinates.features, rng, execution)
             with journal.phase("start"):
-                start = self._load_factor(coordinates) if resume else self._compute_start(scene, coordinates, supervision)
+                start = (
+                    self._load_factor(coordinates) if resume else self._compute_start(scene, coordinates, supervision)
+                )
             with journal.phase("constraints"):
                 start = supervision.begin(scene, start, resume=resume)
             result = self._learn(scene, supervision, start, journal, resume)

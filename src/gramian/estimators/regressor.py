@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
-from gramian.estimators._base import PSDEstimator, supports_partial_fit, make_whitened_geometry
-from gramian.estimators._checks import resolve_rank, resolve_part, restore_on_failure
+from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
+from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -59,12 +59,13 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         The rank r of W; None for full rank.
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean", "grassmann"} or Geometry
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
-        and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" projectors.
+        and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" learns
+        projection matrices.
     solver : {"cg", "gd", "trust-region", "online"} or Solver
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches and streams.
     loss : {"squared", "huber", "linear", "hinge"} or Loss
-        The cost of the difference of a prediction and its target.
+        The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "spectral".
     growing : bool or Growing
@@ -213,7 +214,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             with journal.phase("geometry"):
                 geometry = self._choose_geometry(problem, stream)
             with journal.phase("start"):
-                factor = self._load_factor(coordinates) if continuing else self._compute_start(problem, rng, coordinates, geometry)
+                factor = (
+                    self._load_factor(coordinates)
+                    if continuing
+                    else self._compute_start(problem, rng, coordinates, geometry)
+                )
             result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             schedule = getattr(result.memory, "schedule", None)
