@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian import baselines, estimators
 
-SETTINGS = {"SStressMDS": {"metric": "euclidean"}, "MaximumVarianceUnfolding": {"n_neighbors": 6}}
+SETTINGS = {"SStressMDS": {"metric": "euclidean"}, "MaximumVarianceUnfolding": {"n_neighbors": 4}}
 KINDS = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
 EXPECTED = {
     "SubspaceTracker": "n_epochs=3 passes done",
@@ -41,7 +41,8 @@ def test_every_fit_has_a_message(name, data):
     model.fit(X, y.astype(float) if name == "PSDRegressor" else y)
     assert isinstance(model.message_, str)
     assert model.message_
-    assert model.message_ == EXPECTED.get(name, model.message_)
+    # A programme may also be "optimal_inaccurate".
+    assert model.message_.startswith(EXPECTED.get(name, ""))
     assert "message_ : str" in type(model).__doc__
 
 
