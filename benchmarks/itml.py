@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.rows import Row
 from gramian._kernels import logdet_metric, reference_logdet_metric
-from gramian.baselines._pair_learning import bounded_constraints
+from gramian.baselines._pair_learning import resolve_constraints
 from gramian.supervision import LabelPairs
 from harness.timing import median_seconds, print_heading
 
@@ -29,7 +29,7 @@ def make_constraints(n: int, d: int, c: int) -> tuple[np.ndarray, ...]:
     X, y = make_classes(n, d, c, rng)
     supervision = LabelPairs(y)
     supervision.check(n)
-    return bounded_constraints(X, supervision.draw(rng), np.eye(d), None)
+    return resolve_constraints(X, supervision.draw(rng), np.eye(d), None)
 
 
 def run_cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:

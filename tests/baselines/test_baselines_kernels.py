@@ -1,4 +1,4 @@
-"""The paper's competitors in kernel learning: optimality conditions, references, and shared behaviour."""
+"""The baselines that learn kernels: optimality conditions, references, and shared behaviour."""
 
 import pickle
 import sys
@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gramian._kernels import logdet, reference_logdet
 from gramian.baselines import KernelSpectralRegression, LogDetKL, MaximumVarianceUnfolding
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
-from gramian.baselines.spectral_regression import constrained_graph
+from gramian.baselines.spectral_regression import build_graph
 
 SUPERVISED = [LogDetKL, KernelSpectralRegression]
 # That kernels of every numeric type are accepted is tested by test_kernels_given_in_any_type of test_kernel.py instead.
@@ -415,7 +415,7 @@ def test_coefficients_solve_the_regressions(data):
     )
     C = np.eye(60) - 1 / 60
     K = rbf_kernel(X)
-    N = constrained_graph(K, 4, np.array([[0, 1], [0, 40]]), np.array([True, False]))
+    N = build_graph(K, 4, np.array([[0, 1], [0, 40]]), np.array([True, False]))
     D = np.diag(N.sum(axis=1))
     values, vectors = scipy.linalg.eigh(N, D)
     np.testing.assert_allclose(model.eigenvalues_, values[::-1][1:4])
@@ -427,12 +427,12 @@ def test_coefficients_solve_the_regressions(data):
 def test_pairs_add_and_remove_edges(rng):
     K = np.diag(np.arange(8.0))
     X = np.arange(8.0)[:, None]
-    plain = constrained_graph(X @ X.T, 1, np.zeros((0, 2), int), np.zeros(0, bool))
+    plain = build_graph(X @ X.T, 1, np.zeros((0, 2), int), np.zeros(0, bool))
     assert plain.sum() == 2 * 7
-    changed = constrained_graph(X @ X.T, 1, np.array([[0, 7], [3, 4], [4, 3]]), np.array([True, True, False]))
+    changed = build_graph(X @ X.T, 1, np.array([[0, 7], [3, 4], [4, 3]]), np.array([True, True, False]))
     assert changed[0, 7] == changed[7, 0] == 1
     assert changed[3, 4] == changed[4, 3] == 0
-    np.testing.assert_array_equal(np.diag(constrained_graph(K, 7, np.array([[0, 1]]), np.array([True]))), 0)
+    np.testing.assert_array_equal(np.diag(build_graph(K, 7, np.array([[0, 1]]), np.array([True]))), 0)
 
 
 def test_samples_without_edges_are_allowed(data):

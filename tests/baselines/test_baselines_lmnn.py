@@ -1,4 +1,4 @@
-"""LMNN reaches the least value of its objective; what it shares with others is in test_baselines_mahalanobis.py."""
+"""LMNN minimises its objective. Behaviour shared with other baselines is in test_baselines_mahalanobis.py."""
 
 import numpy as np
 import pytest
@@ -13,23 +13,23 @@ from gramian.baselines.lmnn import lmnn_objective
 from gramian.supervision import nearest_triplets
 
 
-def standardised(load):
+def load_standardised(load):
     X, y = load(return_X_y=True)
     return StandardScaler().fit_transform(X), y
 
 
 @pytest.fixture(scope="module")
 def iris():
-    return standardised(load_iris)
+    return load_standardised(load_iris)
 
 
 @pytest.fixture(scope="module")
 def wine():
-    return standardised(load_wine)
+    return load_standardised(load_wine)
 
 
 def explicit_objective(X, y, k, mu):
-    """The objective of a factor and its gradient, from every triplet there is, and the triplets."""
+    """Return the objective and gradient of a factor as a function, over all triplets, and the target pairs (k, 2)."""
     d = X.shape[1]
     targets = nearest_triplets(X, y, n_targets=k, n_impostors=1)[:, :2]
     triplets = np.array([(i, j, far) for i, j in targets for far in np.flatnonzero(y != y[i])])
@@ -48,7 +48,7 @@ def explicit_objective(X, y, k, mu):
 
 @pytest.mark.parametrize(("load", "mu", "k"), [(load_iris, 0.5, 3), (load_iris, 0.2, 1), (load_wine, 0.5, 3)])
 def test_lmnn_reaches_the_least_objective(load, mu, k):
-    X, y = (part[::3] for part in standardised(load))
+    X, y = (part[::3] for part in load_standardised(load))
     objective, targets = explicit_objective(X, y, k, mu)
     best = minimize(objective, np.eye(X.shape[1]).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
     model = LMNN(n_neighbors=k, mu=mu, tol=1e-5).fit(X, y)
@@ -63,11 +63,13 @@ def test_lmnn_reaches_it_from_raw_features_too():
     objective, _ = explicit_objective(X, y, 3, 0.5)
     scale = 1 / X.std(axis=0)[:, None]
 
-    def of_standardised(flat):
+    def objective_on_standardised(flat):
         value, slope = objective((scale * flat.reshape(13, 13)).ravel())
         return value, (scale * slope.reshape(13, 13)).ravel()
 
-    best = minimize(of_standardised, np.eye(13).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
+    best = minimize(
+        objective_on_standardised, np.eye(13).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 3000}
+    )
     model = LMNN().fit(X, y)
     assert model.converged_
     assert model.objective_ <= best.fun * (1 + 1e-2)
@@ -82,9 +84,9 @@ def test_lmnn_is_converged_only_where_a_smaller_tol_gains_little():
 
 
 def test_lmnn_does_not_take_rounds_cut_short_for_convergence(iris, monkeypatch):
-    monkeypatch.setattr("gramian.baselines.lmnn.ROUND", 1)
+    monkeypatch.setattr("gramian.baselines.lmnn.ROUND_LENGTH", 1)
     with pytest.warns(ConvergenceWarning, match="max_iter=5 rounds"):
-        # Steps so small a share of the objective that the change between rounds alone would do.
+        # The change between rounds is below tol; only the limit of iterations shows that it has not converged.
         assert not LMNN(max_iter=5, tol=0.5).fit(*iris).converged_
 
 

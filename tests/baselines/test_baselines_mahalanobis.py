@@ -1,4 +1,4 @@
-"""The paper's Mahalanobis competitors: what each promises exactly, and what all of them share."""
+"""The baselines that learn Mahalanobis distances: optimality conditions, and shared behaviour."""
 
 import inspect
 import pickle
@@ -25,7 +25,7 @@ STREAMS = [model for model in LEARNERS if hasattr(model, "partial_fit_pairs")]
 BOUNDED = [ITML(), LEGO()]
 
 
-def by_name(model):
+def class_name(model):
     return type(model).__name__
 
 
@@ -48,7 +48,7 @@ def wine():
     return StandardScaler().fit_transform(X), y
 
 
-def signed(y, m, seed=0):
+def draw_signed_pairs(y, m, seed=0):
     pairs, same = labelled_pairs(y, m, balanced=True, random_state=seed)
     return pairs, np.where(same, 1, -1)
 
@@ -57,14 +57,14 @@ def differences(X, pairs):
     return X[pairs[:, 0]] - X[pairs[:, 1]]
 
 
-def squared(A, z):
+def squared_lengths(A, z):
     return np.einsum("ij,jk,ik->i", z, A, z)
 
 
-# What all of them share
+# Shared behaviour.
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=by_name)
+@pytest.mark.parametrize("learner", LEARNERS, ids=class_name)
 def test_neighbours_get_no_worse(learner, wine):
     X, y = wine
     train = np.arange(len(y)) % 2 == 0
@@ -76,31 +76,31 @@ def test_neighbours_get_no_worse(learner, wine):
     assert score(model.transform) >= score(lambda X: X)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=by_name)
+@pytest.mark.parametrize("learner", LEARNERS, ids=class_name)
 def test_the_distance_is_that_of_the_matrix(learner, iris):
     X, y = iris
     model = pickle.loads(pickle.dumps(clone(learner).fit(X, y)))
     A = model.get_mahalanobis_matrix()
     pairs = np.array([[0, 1], [0, 149], [77, 3]])
-    distance = np.sqrt(squared(A, differences(X, pairs)))
+    distance = np.sqrt(squared_lengths(A, differences(X, pairs)))
     assert np.allclose(model.pair_distance(pairs, X), distance)
     assert np.allclose(model.pair_score(X[pairs]), -distance)
     assert np.isclose(model.get_metric()(X[0], X[149]), distance[1])
     assert np.linalg.eigvalsh(A)[0] >= -1e-12 * np.trace(A)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=by_name)
+@pytest.mark.parametrize("learner", LEARNERS, ids=class_name)
 def test_float32_is_learned_from_alike(learner, iris):
     X, y = iris
     coarse, fine = (clone(learner).fit(X.astype(kind), y) for kind in (np.float32, np.float64))
     assert coarse.transform(X.astype(np.float32)).dtype == np.float32
-    # LMNN searches for impostors by distance, and stops by tol: rounding of X may change a few.
+    # LMNN searches for impostors by distance and stops by tol, so rounding of X may change a few impostors.
     atol = 1e-2 if isinstance(learner, LMNN) else 1e-4
     difference = coarse.get_mahalanobis_matrix() - fine.get_mahalanobis_matrix()
     assert np.abs(difference).max() <= atol * np.abs(fine.get_mahalanobis_matrix()).max()
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=by_name)
+@pytest.mark.parametrize("learner", LEARNERS, ids=class_name)
 def test_one_class_or_bad_settings_change_nothing(learner, iris):
     X, y = iris
     model = clone(learner).fit(X, y)
@@ -108,16 +108,16 @@ def test_one_class_or_bad_settings_change_nothing(learner, iris):
     with pytest.raises(ValueError, match="y has one class only"):
         model.fit(X[:50], y[:50])
     assert model.components_ is before
-    wrong = {"ITML": "gamma", "LEGO": "eta", "LMNN": "mu", "POLA": "n_epochs"}[by_name(learner)]
+    wrong = {"ITML": "gamma", "LEGO": "eta", "LMNN": "mu", "POLA": "n_epochs"}[class_name(learner)]
     with pytest.raises(ValueError, match=f"{wrong}=-1 is not valid"):
         model.set_params(**{wrong: -1}).fit(X, y)
     assert model.components_ is before
 
 
-@pytest.mark.parametrize("learner", OF_PAIRS, ids=by_name)
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
 def test_pairs_of_points_are_pairs_of_rows(learner, iris):
     X, y = iris
-    pairs, signs = signed(y, 100)
+    pairs, signs = draw_signed_pairs(y, 100)
     by_row = clone(learner).fit_pairs(X, pairs, y=signs)
     by_point = clone(learner).fit_pairs(X[pairs], y=signs)
     assert np.array_equal(by_row.components_, by_point.components_)
@@ -125,15 +125,15 @@ def test_pairs_of_points_are_pairs_of_rows(learner, iris):
     assert by_row.threshold_ == by_point.threshold_
 
 
-@pytest.mark.parametrize("learner", OF_PAIRS, ids=by_name)
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
 def test_feature_names_are_kept(learner, iris):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    pairs, signs = signed(y.to_numpy(), 60)
+    pairs, signs = draw_signed_pairs(y.to_numpy(), 60)
     model = clone(learner).fit_pairs(X, pairs, y=signs)
     assert list(model.feature_names_in_) == list(X.columns)
 
 
-@pytest.mark.parametrize("learner", OF_PAIRS, ids=by_name)
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
 @pytest.mark.parametrize(
     ("pairs", "y", "message"),
     [
@@ -148,16 +148,16 @@ def test_bad_pairs_are_refused(learner, iris, pairs, y, message):
         clone(learner).fit_pairs(iris[0], pairs, y=y)
 
 
-@pytest.mark.parametrize("learner", BOUNDED, ids=by_name)
+@pytest.mark.parametrize("learner", BOUNDED, ids=class_name)
 def test_bounds_need_pairs_of_both_kinds(learner, iris):
     with pytest.raises(ValueError, match="Give pairs of both kinds"):
         clone(learner).fit_pairs(iris[0], [[0, 1], [2, 3]], y=[1, 1])
 
 
-@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+@pytest.mark.parametrize("learner", STREAMS, ids=class_name)
 def test_a_stream_goes_on_pair_by_pair(learner, iris):
     X, y = iris
-    pairs, signs = signed(y, 120)
+    pairs, signs = draw_signed_pairs(y, 120)
     one_by_one, at_once = (clone(learner).fit_pairs(X, pairs[:40], y=signs[:40]) for _ in range(2))
     calibrated = one_by_one.threshold_
     for pair, sign in zip(pairs[40:], signs[40:], strict=True):
@@ -165,22 +165,22 @@ def test_a_stream_goes_on_pair_by_pair(learner, iris):
     at_once.partial_fit_pairs(X, pairs[40:], y=signs[40:])
     A = at_once.get_mahalanobis_matrix()
     assert np.allclose(one_by_one.get_mahalanobis_matrix(), A, rtol=1e-8, atol=1e-10)
-    # POLA learns its threshold; that of others needs pairs of both kinds.
+    # POLA learns its threshold; the others need pairs of both kinds to calibrate it.
     kept = at_once.bias_**0.5 if isinstance(learner, POLA) else calibrated
     assert np.isclose(one_by_one.threshold_, kept)
 
 
-@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+@pytest.mark.parametrize("learner", STREAMS, ids=class_name)
 def test_one_pair_leaves_no_threshold_where_there_was_none(learner, iris):
     X, y = iris
     model = clone(learner).fit(X, y).partial_fit_pairs(X, [[0, 149]], y=[-1])
     assert hasattr(model, "threshold_") == isinstance(learner, POLA)
 
 
-@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+@pytest.mark.parametrize("learner", STREAMS, ids=class_name)
 def test_a_stream_in_two_parts_is_the_stream(learner, iris):
     X, y = iris
-    pairs, signs = signed(y, 200)
+    pairs, signs = draw_signed_pairs(y, 200)
     order = np.random.default_rng(0).permutation(200)
     pairs, signs = pairs[order], signs[order]
     whole = clone(learner).fit_pairs(X, pairs, y=signs)
@@ -194,7 +194,7 @@ def test_a_stream_in_two_parts_is_the_stream(learner, iris):
     assert np.allclose(parts.get_mahalanobis_matrix(), whole.get_mahalanobis_matrix(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("learner", STREAMS, ids=by_name)
+@pytest.mark.parametrize("learner", STREAMS, ids=class_name)
 def test_labels_can_be_streamed(learner, wine):
     X, y = wine
     model = clone(learner).partial_fit(X[::2], y[::2])
@@ -205,22 +205,22 @@ def test_labels_can_be_streamed(learner, wine):
         model.partial_fit(X[:, :5], y)
 
 
-@pytest.mark.parametrize("learner", BOUNDED, ids=by_name)
+@pytest.mark.parametrize("learner", BOUNDED, ids=class_name)
 def test_the_prior_is_where_it_starts(learner, wine):
     X, y = wine
-    pairs, _ = signed(y, 50)
+    pairs, _ = draw_signed_pairs(y, 50)
     z = differences(X, pairs)
     for prior, A in [
         ("identity", np.eye(13)),
         ("covariance", np.linalg.inv(np.cov(X.T))),
         (np.diag(np.arange(1.0, 14)), np.diag(np.arange(1.0, 14))),
     ]:
-        # Every pair is as far apart as it should be: nothing moves.
-        model = clone(learner).set_params(prior=prior).fit_pairs(X, pairs, 1.01 * squared(A, z), "at most")
+        # Every constraint holds, so A does not change.
+        model = clone(learner).set_params(prior=prior).fit_pairs(X, pairs, 1.01 * squared_lengths(A, z), "at most")
         assert np.allclose(model.get_mahalanobis_matrix(), A, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("learner", BOUNDED, ids=by_name)
+@pytest.mark.parametrize("learner", BOUNDED, ids=class_name)
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
@@ -237,10 +237,10 @@ def test_bad_priors_are_refused(learner, wine, prior, message):
         clone(learner).set_params(prior=prior).fit(X, y)
 
 
-@pytest.mark.parametrize("learner", OF_PAIRS, ids=by_name)
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
 def test_coincident_samples_say_nothing(learner, iris):
     X, y = iris
-    pairs, signs = signed(y, 80)
+    pairs, signs = draw_signed_pairs(y, 80)
     twice = np.vstack([X, X])
     more = np.vstack([pairs, [[0, 150], [7, 157]]])
     model, known = (clone(learner) for _ in range(2))
@@ -254,7 +254,7 @@ def test_coincident_samples_say_nothing(learner, iris):
             learn(twice, [[0, 150], [7, 157]], y=[1, -1])
 
 
-# The kernels
+# Compiled kernels.
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 8])
@@ -280,9 +280,9 @@ def test_kernels_equal_their_references(rng, d):
 
 @pytest.fixture(params=[0.1, 1.0, 100.0])
 def solved(request, wine):
-    """A model at its optimum, with what was asked of it: differences, ρ and bounds."""
+    """Return a converged model, the differences of its pairs (m, d), the signs ρ (m,) and the bounds (m,)."""
     X, y = wine
-    pairs, signs = signed(y, 60)
+    pairs, signs = draw_signed_pairs(y, 60)
     model = ITML(request.param, tol=1e-12, max_iter=20000).fit_pairs(X, pairs, y=signs)
     return model, differences(X, pairs), signs, np.where(signs > 0, *model.bounds_)
 
@@ -297,7 +297,7 @@ def test_itml_duals_give_the_matrix(solved):
 def test_itml_complementary_slackness(solved):
     model, z, rho, b = solved
     slacked = 1 / (1 / b - rho * model.dual_ / model.gamma)
-    excess = rho * (squared(model.get_mahalanobis_matrix(), z) - slacked) / slacked
+    excess = rho * (squared_lengths(model.get_mahalanobis_matrix(), z) - slacked) / slacked
     assert model.converged_
     assert (model.dual_ >= 0).all()
     assert excess.max() < 1e-7
@@ -307,8 +307,8 @@ def test_itml_complementary_slackness(solved):
 
 
 def logdet_objective(model, z, rho, b, A):
-    """D(A, I) + γ Σ D(ξ, b) with the best ξ for A: itself where it holds, else zᵀAz; for ρ = 0, always zᵀAz."""
-    p = squared(A, z)
+    """Return D(A, I) + γ Σ D(ξ, b), minimised over ξ: b if the bound holds, else zᵀAz; for ρ = 0 always zᵀAz."""
+    p = squared_lengths(A, z)
     slacked = np.where((rho * (p - b) > 0) | (rho == 0), p, b)
     slack = np.sum(slacked / b - np.log(slacked / b) - 1)
     return np.trace(A) - np.linalg.slogdet(A)[1] - len(A) + model.gamma * slack
@@ -354,7 +354,7 @@ def test_itml_says_when_it_has_not_converged(iris):
 # LEGO
 
 
-def one_step(eta, target, sense, z):
+def fit_one_pair(eta, target, sense, z):
     return LEGO(eta).fit_pairs(np.array([z, 0 * z]), [[0, 1]], target, sense)
 
 
@@ -362,9 +362,9 @@ def one_step(eta, target, sense, z):
 @pytest.mark.parametrize("eta", [1e-3, 1.0, 1e3])
 def test_lego_takes_the_exact_step(eta, target, rng):
     z = rng.standard_normal(3)
-    A = one_step(eta, target, "equal", z).get_mahalanobis_matrix()
+    A = fit_one_pair(eta, target, "equal", z).get_mahalanobis_matrix()
     p, s = z @ z, z @ A @ z
-    # The gradient is taken at the new A, and the published update is the same matrix.
+    # The gradient is taken at the new A; the published update gives the same matrix.
     assert np.allclose(np.linalg.inv(A), np.eye(3) + eta * (s - target) * np.outer(z, z), rtol=1e-6, atol=1e-6)
     update = eta * (s - target) / (1 + eta * (s - target) * p)
     assert np.allclose(A, np.eye(3) - update * np.outer(z, z), rtol=1e-6, atol=1e-8)
@@ -373,18 +373,18 @@ def test_lego_takes_the_exact_step(eta, target, rng):
 def test_lego_step_is_the_minimum(rng):
     eta, target, z = 0.5, 1.0, rng.standard_normal(3) + 1
 
-    def price(A):
+    def objective(A):
         return np.trace(A) - np.linalg.slogdet(A)[1] + 0.5 * eta * (z @ A @ z - target) ** 2
 
-    A = one_step(eta, target, "at most", z).get_mahalanobis_matrix()
-    best = minimize(lambda g: price(g.reshape(3, 3) @ g.reshape(3, 3).T), np.eye(3).ravel(), tol=1e-12)
-    assert np.isclose(price(A), best.fun, rtol=1e-8)
+    A = fit_one_pair(eta, target, "at most", z).get_mahalanobis_matrix()
+    best = minimize(lambda g: objective(g.reshape(3, 3) @ g.reshape(3, 3).T), np.eye(3).ravel(), tol=1e-12)
+    assert np.isclose(objective(A), best.fun, rtol=1e-8)
 
 
 def test_lego_moves_for_violated_pairs_only():
     z = np.array([1.0, 1.0])
     for sense, target, moves in [(-1, 1, 1), (-1, 3, 0), (1, 3, 1), (1, 1, 0), (0, 2, 0), (0, 1, 1)]:
-        model = one_step(0.1, target, sense, z)
+        model = fit_one_pair(0.1, target, sense, z)
         assert model.n_updates_ == moves
         assert np.allclose(model.components_, np.eye(2)) == (not moves)
 
@@ -392,14 +392,14 @@ def test_lego_moves_for_violated_pairs_only():
 @pytest.mark.parametrize("eta", [1e-6, 1.0, 1e3, 1e6])
 def test_lego_is_positive_definite_under_wild_steps(eta, rng):
     X = rng.standard_normal((60, 6)) * np.logspace(-2, 2, 6)
-    pairs, signs = signed(rng.integers(2, size=60), 500)
+    pairs, signs = draw_signed_pairs(rng.integers(2, size=60), 500)
     A = LEGO(eta, n_epochs=3).fit_pairs(X, pairs, y=signs).get_mahalanobis_matrix()
     assert np.linalg.eigvalsh(A)[0] > 1e-12 * np.trace(A)
 
 
 def test_lego_keeps_the_bounds_of_a_stream(iris):
     X, y = iris
-    pairs, signs = signed(y, 100)
+    pairs, signs = draw_signed_pairs(y, 100)
     model = LEGO().partial_fit_pairs(X, pairs, y=signs)
     bounds = model.bounds_
     again = clone(model).fit_pairs(X, pairs, y=signs)
@@ -418,7 +418,7 @@ def test_lego_keeps_the_bounds_of_a_stream(iris):
 def test_pola_projects_onto_the_nearest_point(sign, rng):
     root, z = rng.standard_normal((3, 3)), rng.standard_normal(3)
     A = root @ root.T
-    # On the wrong side of the margin.
+    # The margin is violated.
     b = z @ A @ z - 0.5 * sign
     moved, bias = project_onto_pair(A, b, z, sign)
     assert np.isclose(sign * (bias - z @ moved @ z), 1)
@@ -426,8 +426,8 @@ def test_pola_projects_onto_the_nearest_point(sign, rng):
     def distance(x):
         return np.sum((x[:9].reshape(3, 3) - A) ** 2) + (x[9] - b) ** 2
 
-    asked = {"type": "ineq", "fun": lambda x: sign * (x[9] - z @ x[:9].reshape(3, 3) @ z) - 1}
-    best = minimize(distance, np.zeros(10), constraints=[asked], method="SLSQP", options={"ftol": 1e-14})
+    margin = {"type": "ineq", "fun": lambda x: sign * (x[9] - z @ x[:9].reshape(3, 3) @ z) - 1}
+    best = minimize(distance, np.zeros(10), constraints=[margin], method="SLSQP", options={"ftol": 1e-14})
     assert np.allclose(np.r_[moved.ravel(), bias], best.x, atol=1e-5)
     assert project_onto_pair(moved, bias + sign * 1e-9, z, sign)[0] is moved
 
@@ -450,7 +450,7 @@ def test_pola_ends_on_the_right_side_of_a_far_pair():
     z = np.array([1.0, 2.0])
     X, pairs = np.array([z, [0, 0], [0, 1e-3]]), [[1, 2], [0, 1]]
     model = POLA().fit_pairs(X, pairs, y=[1, -1])
-    # From A = 0, b = 1 the near pair changes nothing, and the far one asks for zᵀAz >= b + 1.
+    # At A = 0, b = 1 the constraint of the near pair holds, and that of the far pair is zᵀAz >= b + 1.
     moved, bias = project_onto_pair(np.zeros((2, 2)), 1.0, z, -1)
     assert model.n_updates_ == 1
     assert model.bias_ == max(1, bias)
@@ -469,7 +469,7 @@ def test_pola_does_not_take_signs_for_targets(iris):
 def test_pola_learns_from_pairs_of_one_kind():
     X = np.array([[0.0, 0.0], [1.0, 2.0]])
     near, far = (POLA().partial_fit_pairs(X, [[0, 1]], y=[sign]) for sign in (1, -1))
-    # From A = 0 all pairs are near.
+    # At A = 0 all distances are 0.
     assert not near.components_.any()
     assert far.pair_distance([[0, 1]], X)[0] > far.threshold_
 
@@ -477,7 +477,7 @@ def test_pola_learns_from_pairs_of_one_kind():
 def test_pola_separates_what_can_be_separated(rng):
     X = rng.standard_normal((40, 3))
     X[20:, 0] += 10
-    pairs, signs = signed(np.repeat([0, 1], 20), 200)
+    pairs, signs = draw_signed_pairs(np.repeat([0, 1], 20), 200)
     model = POLA(n_epochs=30).fit_pairs(X, pairs, y=signs)
     margin = signs * (model.bias_ - model.pair_distance(pairs, X) ** 2)
     assert margin.min() > 0

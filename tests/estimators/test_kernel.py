@@ -20,7 +20,7 @@ from gramian.estimators.kernel import KernelLearner
 from gramian.geometries import Polar, Scaled
 from gramian.supervision import labelled_pairs
 
-# What it asks of a kernel, that any type of number will do, is in test_kernels_given_in_any_type.
+# That kernels of every numeric type are accepted is tested by test_kernels_given_in_any_type instead.
 CAST_TO_INTEGERS = "a kernel cast to integers, which has eigenvalues down to -7 % of the largest, is refused"
 
 
@@ -48,7 +48,7 @@ def digits():
 
 @pytest.fixture
 def data(rng):
-    """Two classes that the first of six features tells apart, weakly."""
+    """Return samples (60, 6) and labels of two overlapping classes, which differ in the first feature only."""
     y = np.repeat([0, 1], 30)
     X = rng.standard_normal((60, 6))
     X[:, 0] += 2 * y
@@ -78,12 +78,12 @@ def test_starts_at_kernel_pca(data):
     np.testing.assert_allclose(np.abs(model.transform(other)), np.abs(expected.transform(other)), atol=1e-10)
 
 
-def test_labels_ask_for_the_distances_of_the_paper(data):
+def test_labels_set_the_target_distances_of_the_paper(data):
     X, y = data
     model = KernelLearner(59, kernel="rbf", gamma=0.1, alpha=0.3, n_pairs=200, tol=1e-12, random_state=0).fit(X, y)
-    pairs, same = labelled_pairs(y, 200, random_state=model._generator())
+    pairs, same = labelled_pairs(y, 200, random_state=model._make_generator())
     before = (2 - 2 * rbf_kernel(X, gamma=0.1))[tuple(pairs.T)]
-    # At first every pair is off its bound by α times its distance.
+    # At the start every pair violates its bound by α times its distance.
     assert model.history_["cost"][0] == pytest.approx(0.5 * np.mean((0.3 * before) ** 2))
     ratio = squared_distances(model.embedding_)[tuple(pairs.T)] / before
     assert ratio[same].max() < 0.7 + 1e-3
@@ -194,7 +194,7 @@ def test_senses_and_weights_of_pairs(rng):
     reached = squared_distances(model.embedding_)[tuple(np.array(pairs).T)]
     np.testing.assert_allclose(reached[[0, 2]], [0.1, 3.0], rtol=1e-3)
     assert reached[1] > 49.9
-    # Satisfied bounds move nothing.
+    # Bounds that hold change nothing.
     still = KernelLearner(4).fit_pairs(X, pairs, [100.0, 0.0, 100.0], "at most")
     moved = squared_distances(still.embedding_)
     np.testing.assert_allclose(moved[0, 1], squared_distances(X)[0, 1])
@@ -310,7 +310,7 @@ def test_kernels_given_in_any_type(rng, kind):
 def test_a_large_mean_costs_no_digits(data, sparse):
     X, y = data
     far = X + 1e6
-    # What was added rounds X; the rest is for the kernel to keep.
+    # Adding 1e6 rounds X; the kernel must not lose further digits.
     near, model = (KernelLearner(3, random_state=0).fit(A, y) for A in (far - 1e6, far))
     np.testing.assert_allclose(model.embedding_, near.embedding_, atol=1e-8)
     new = scipy.sparse.csr_array(far[:5] + 0.5) if sparse else far[:5] + 0.5

@@ -29,19 +29,19 @@ def points(rng):
     return rng.standard_normal((60, 2)) * [3, 1]
 
 
-def with_unknown(D, rng, share=0.5):
-    """A share of the entries made unknown, but for those that join neighbours in number."""
+def remove_entries(D, rng, share=0.5):
+    """Return D (n, n) with a share of the entries unknown, except those of consecutive samples."""
     unknown = np.triu(rng.random(D.shape) < share, 2)
     return np.where(unknown | unknown.T, np.nan, D)
 
 
-def as_pairs(D):
+def list_pairs(D):
     pairs = np.argwhere(np.triu(~np.isnan(D), 1))
     return pairs, D[tuple(pairs.T)]
 
 
 def layout_error(embedding, points):
-    """The largest difference from a planted layout, up to shifts and turns, against its size."""
+    """Return the largest difference from the true points after alignment, relative to their size."""
     return np.abs(align(embedding, points) - points).max() / np.abs(points - points.mean(axis=0)).max()
 
 
@@ -49,7 +49,7 @@ def layout_error(embedding, points):
 @pytest.mark.parametrize("solver", ["cg", "trust-region"])
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_the_planted_layout_is_recovered(share, solver, geometry, points, rng):
-    D = with_unknown(pairwise_distances(points), rng, share)
+    D = remove_entries(pairwise_distances(points), rng, share)
     model = SStressMDS(geometry=geometry, solver=solver, max_iter=3000).fit(D)
     assert layout_error(model.embedding_, points) < 1e-5
     assert model.stress_ < 1e-6
@@ -57,7 +57,7 @@ def test_the_planted_layout_is_recovered(share, solver, geometry, points, rng):
 
 
 def test_online_solver_lowers_the_stress(points, rng):
-    D = with_unknown(pairwise_distances(points), rng)
+    D = remove_entries(pairwise_distances(points), rng)
     start = points + 0.5 * rng.standard_normal(points.shape)
     untouched = SStressMDS(init=start, solver="online", n_epochs=0).fit(D)
     model = SStressMDS(init=start, solver="online", geometry="flat", n_epochs=20, random_state=0).fit(D)
@@ -82,13 +82,13 @@ def test_embedding_is_centred_on_principal_axes_with_fixed_signs(points, rng):
     assert covariance[0, 0] > covariance[1, 1]
     assert (G[np.argmax(np.abs(G), axis=0), [0, 1]] > 0).all()
     np.testing.assert_array_equal(SStressMDS().fit_transform(noisy), G)
-    # Whatever the start, the one minimum near it is shown the same way.
+    # A rotated and shifted start gives the same embedding.
     other = SStressMDS(init=G @ [[0, 1], [-1, 0]] + 5).fit_transform(noisy)
     np.testing.assert_allclose(other, G, atol=1e-5)
 
 
-def test_stress_is_what_it_says(points, rng):
-    noisy = with_unknown(pairwise_distances(points) + np.triu(rng.random((60, 60)), 1), rng)
+def test_stress_equals_its_formula(points, rng):
+    noisy = remove_entries(pairwise_distances(points) + np.triu(rng.random((60, 60)), 1), rng)
     noisy = np.where(np.triu(np.ones((60, 60)), 1) > 0, noisy, np.nan)
     weight = np.triu(rng.random((60, 60)), 1)
     weight += weight.T
@@ -99,10 +99,10 @@ def test_stress_is_what_it_says(points, rng):
 
 
 def test_matrices_pairs_and_squares_are_the_same(points, rng):
-    D = with_unknown(pairwise_distances(points) + 0.1, rng)
+    D = remove_entries(pairwise_distances(points) + 0.1, rng)
     np.fill_diagonal(D, 0)
     model = SStressMDS().fit(D)
-    pairs, distances = as_pairs(D)
+    pairs, distances = list_pairs(D)
     order = rng.permutation(len(pairs))
     again = SStressMDS().fit_pairs(pairs[order, ::-1], distances[order])
     np.testing.assert_allclose(again.embedding_, model.embedding_, atol=1e-10)
@@ -125,42 +125,42 @@ def test_features_have_the_distances_of_their_metric(rng):
 def test_weights(points, rng):
     D = pairwise_distances(points) * (1 + 0.1 * np.triu(rng.random((60, 60)), 1))
     D = np.triu(D) + np.triu(D).T
-    # A weight of 0 is an unknown entry.
+    # A weight of 0 is equivalent to an unknown entry.
     known = np.triu(rng.random((60, 60)) < 0.6, 2)
     known = known | known.T | (np.abs(np.subtract.outer(np.arange(60), np.arange(60))) == 1)
     zeroed = SStressMDS().fit(D, sample_weight=known.astype(float)).embedding_
     np.testing.assert_allclose(zeroed, SStressMDS().fit(np.where(known, D, np.nan)).embedding_, atol=1e-8)
-    # Weights of samples are multiplied.
+    # The weight of a pair is the product of the weights of its samples.
     weight = 0.5 + rng.random(60)
     np.testing.assert_allclose(
         SStressMDS().fit(D, sample_weight=weight).embedding_,
         SStressMDS().fit(D, sample_weight=np.outer(weight, weight)).embedding_,
         atol=1e-10,
     )
-    # A weight of 2 is a pair given twice.
-    pairs, distances = as_pairs(D)
+    # A weight of 2 is equivalent to a pair given twice.
+    pairs, distances = list_pairs(D)
     twice = SStressMDS().fit_pairs(np.vstack([pairs, pairs[:500, ::-1]]), np.append(distances, distances[:500]))
     double = SStressMDS().fit_pairs(pairs, distances, sample_weight=np.where(np.arange(len(pairs)) < 500, 2, 1))
     np.testing.assert_allclose(twice.embedding_, double.embedding_, atol=1e-10)
     assert np.abs(twice.embedding_ - SStressMDS().fit(D).embedding_).max() > 1e-4
 
 
-def test_partial_fit_with_nothing_new_moves_nothing(points, rng):
-    D = with_unknown(pairwise_distances(points), rng)
+def test_partial_fit_without_changes_keeps_the_embedding(points, rng):
+    D = remove_entries(pairwise_distances(points), rng)
     model = SStressMDS().fit(D)
     before = model.embedding_
     np.testing.assert_allclose(model.partial_fit(D).embedding_, before, atol=1e-6)
     assert model.n_iter_ == 0
     np.testing.assert_array_equal(SStressMDS().partial_fit(D).embedding_, before)
-    pairs = as_pairs(D)
+    pairs = list_pairs(D)
     np.testing.assert_allclose(SStressMDS().partial_fit_pairs(*pairs).embedding_, before, atol=1e-10)
 
 
-def test_partial_fit_moves_what_changed_and_leaves_the_rest_in_place(points, rng):
+def test_partial_fit_moves_changed_samples_only(points, rng):
     D = pairwise_distances(points)
-    model = SStressMDS().fit(with_unknown(D, rng))
+    model = SStressMDS().fit(remove_entries(D, rng))
     before = model.embedding_
-    # In the picture's own coordinates one sample goes elsewhere; only its dissimilarities are given.
+    # One sample of the embedding is moved; only its new dissimilarities are given.
     goal = before.copy()
     goal[7] += [1.0, -0.5]
     changed = np.full_like(D, np.nan)
@@ -174,7 +174,7 @@ def test_partial_fit_moves_what_changed_and_leaves_the_rest_in_place(points, rng
     np.testing.assert_allclose(by_pairs.embedding_, by_matrix.embedding_, atol=1e-6)
 
 
-def test_the_picture_stays_where_a_new_fit_would_turn_it(rng):
+def test_partial_fit_keeps_the_orientation_that_a_new_fit_would_change(rng):
     points = rng.standard_normal((40, 2)) * [1.05, 1]
     model = SStressMDS().fit(pairwise_distances(points))
     before = model.embedding_
@@ -187,7 +187,7 @@ def test_the_picture_stays_where_a_new_fit_would_turn_it(rng):
 
 @pytest.mark.parametrize("as_matrix", [True, False])
 def test_partial_fit_adds_samples(as_matrix, points, rng):
-    D = with_unknown(pairwise_distances(points), rng, 0.3)
+    D = remove_entries(pairwise_distances(points), rng, 0.3)
     model = SStressMDS().fit(D[:50, :50])
     before = model.embedding_
     if as_matrix:
@@ -195,7 +195,7 @@ def test_partial_fit_adds_samples(as_matrix, points, rng):
         larger[:50, :50] = np.nan
         model.partial_fit(larger)
     else:
-        pairs, distances = as_pairs(D)
+        pairs, distances = list_pairs(D)
         new = pairs[:, 1] >= 50
         model.partial_fit_pairs(pairs[new], distances[new])
     assert model.embedding_.shape == (60, 2)
@@ -207,7 +207,7 @@ def test_partial_fit_adds_samples(as_matrix, points, rng):
 def test_new_samples_with_few_neighbours_find_a_place():
     square = pairwise_distances([[0.0, 0.0], [2.0, 0.0], [2.0, 3.0], [0.0, 3.0]])
     model = SStressMDS().fit(square)
-    # 4 hangs on one sample, 5 on two, 6 on a later sample only; none may come to lie on another.
+    # Sample 4 has one known distance, 5 has two, 6 only one to a later sample; none may coincide with another.
     model.partial_fit_pairs([[0, 4], [4, 5], [0, 5], [6, 7], [7, 0], [7, 1]], [1.0, 1.0, 1.0, 2.0, 1.5, 1.5])
     G = model.embedding_
     assert model.stress_ < 1e-6
@@ -230,7 +230,7 @@ def test_ranks_above_the_true_one_and_duplicates_do_no_harm(rng):
     np.testing.assert_allclose(pairwise_distances(SStressMDS(2).fit(integers).embedding_), integers, atol=1e-3)
 
 
-def test_landmarks_that_coincide_are_no_start_but_no_end(rng):
+def test_coincident_landmarks_do_no_harm(rng):
     points = np.zeros((400, 2))
     points[-1] = [1, 1]
     D = pairwise_distances(points)
@@ -239,15 +239,15 @@ def test_landmarks_that_coincide_are_no_start_but_no_end(rng):
 
 
 def test_float32_in_float32_out(points, rng):
-    D = with_unknown(pairwise_distances(points), rng).astype(np.float32)
+    D = remove_entries(pairwise_distances(points), rng).astype(np.float32)
     model = SStressMDS().fit(D)
     assert model.embedding_.dtype == model.partial_fit(D).embedding_.dtype == np.float32
     assert model.partial_fit(D.astype(np.float64)).embedding_.dtype == np.float32
     assert layout_error(model.embedding_, points) < 1e-3
 
 
-def test_scaling_dissimilarities_scales_the_picture(points, rng):
-    D = with_unknown(pairwise_distances(points), rng) + 0.2
+def test_scaling_dissimilarities_scales_the_embedding(points, rng):
+    D = remove_entries(pairwise_distances(points), rng) + 0.2
     np.fill_diagonal(D, 0)
     np.testing.assert_allclose(
         SStressMDS().fit(1e6 * D).embedding_, 1e6 * SStressMDS().fit(D).embedding_, rtol=1e-4, atol=1
@@ -270,17 +270,17 @@ def test_clones_and_pickles(points):
 
 def test_no_convergence_is_a_warning(points, rng):
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
-        SStressMDS(max_iter=1).fit(with_unknown(pairwise_distances(points), rng))
+        SStressMDS(max_iter=1).fit(remove_entries(pairwise_distances(points), rng))
 
 
 def test_only_an_incomplete_matrix_needs_a_graph(points):
     D = pairwise_distances(points)
     assert check_and_connect(read_matrix(D, None, False), 2).graph is None
-    graph = check_and_connect(read_matrix(changed(D, 4, 3, np.nan), None, False), 2).graph
-    np.testing.assert_allclose(graph.toarray(), np.tril(changed(D, 4, 3, 0)))
+    graph = check_and_connect(read_matrix(change_entry(D, 4, 3, np.nan), None, False), 2).graph
+    np.testing.assert_allclose(graph.toarray(), np.tril(change_entry(D, 4, 3, 0)))
 
 
-def changed(D, i, j, value, both=True):
+def change_entry(D, i, j, value, both=True):
     D = D.copy()
     D[i, j] = value
     if both:
@@ -288,30 +288,34 @@ def changed(D, i, j, value, both=True):
     return D
 
 
-def alone(D, i):
+def isolate_sample(D, i):
     D = D.copy()
     D[i] = D[:, i] = np.nan
     return D
 
 
-def apart(D):
+def separate_groups(D):
     D = D.copy()
     D[:10, 10:] = D[10:, :10] = np.nan
     return D
 
 
 BAD = {
-    "negative": ({}, lambda D: changed(D, 4, 3, -1), r"Negative .* of samples 3 and 4 is -1\.0"),
-    "not symmetric": ({}, lambda D: changed(D, 4, 3, 99, False), r"X is not symmetric: \[4, 3\] is 99.0, but \[3, 4\]"),
-    "diagonal": ({}, lambda D: changed(D, 4, 4, 1), r"X\[4, 4\] = 1.0; the diagonal must be 0, or NaN"),
-    "infinite": ({}, lambda D: changed(D, 4, 3, np.inf), "infinity"),
+    "negative": ({}, lambda D: change_entry(D, 4, 3, -1), r"Negative .* of samples 3 and 4 is -1\.0"),
+    "not symmetric": (
+        {},
+        lambda D: change_entry(D, 4, 3, 99, False),
+        r"X is not symmetric: \[4, 3\] is 99.0, but \[3, 4\]",
+    ),
+    "diagonal": ({}, lambda D: change_entry(D, 4, 4, 1), r"X\[4, 4\] = 1.0; the diagonal must be 0, or NaN"),
+    "infinite": ({}, lambda D: change_entry(D, 4, 3, np.inf), "infinity"),
     "too large": ({}, lambda D: D * 1e80, "overflows. Scale them down"),
     "not square": ({}, lambda D: D[:, :5], r"X has shape \(60, 5\); expected a square matrix"),
     "1-d": ({}, lambda D: D[0], "Expected 2D array"),
     "one sample": ({}, lambda D: D[:1, :1], "1 sample"),
-    "a lonely sample": ({}, lambda D: alone(D, 7), "sample 7 has no known dissimilarity"),
+    "a lonely sample": ({}, lambda D: isolate_sample(D, 7), "sample 7 has no known dissimilarity"),
     "nothing known": ({}, lambda D: D * np.nan, "sample 0 has no known dissimilarity"),
-    "separate parts": ({}, apart, "leave 2 parts unconnected: samples 0, 10"),
+    "separate parts": ({}, separate_groups, "leave 2 parts unconnected: samples 0, 10"),
     "all zero": ({}, lambda D: 0 * D, "every known dissimilarity is 0"),
     "as many dimensions as samples": ({"n_components": 60}, None, "n_components=60 is not below n_samples=60"),
     "n_components 0": ({"n_components": 0}, None, "n_components=0 is not valid"),
@@ -375,7 +379,7 @@ def test_bad_weights_are_refused(weight, message, points):
         SStressMDS().fit(pairwise_distances(points), sample_weight=weight)
 
 
-def test_a_bad_update_leaves_the_picture_as_it_was(points):
+def test_an_invalid_update_leaves_the_embedding_unchanged(points):
     D = pairwise_distances(points)
     model = SStressMDS().fit(D)
     before = model.embedding_

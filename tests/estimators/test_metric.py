@@ -32,7 +32,7 @@ def wine():
     return StandardScaler().fit_transform(X), y
 
 
-def error(learner, X, y):
+def neighbour_error(learner, X, y):
     steps = [StandardScaler(), KNeighborsClassifier(5)]
     if learner is not None:
         steps.insert(1, learner)
@@ -42,17 +42,17 @@ def error(learner, X, y):
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_neighbours_get_no_worse(load):
     X, y = load(return_X_y=True)
-    assert error(MetricLearner(random_state=0), X, y) <= error(None, X, y) + 0.005
-    assert error(MetricLearner(2, random_state=0), X, y) <= error(None, X, y) + 0.02
+    assert neighbour_error(MetricLearner(random_state=0), X, y) <= neighbour_error(None, X, y) + 0.005
+    assert neighbour_error(MetricLearner(2, random_state=0), X, y) <= neighbour_error(None, X, y) + 0.02
 
 
 def test_few_pairs_do_not_overfit():
     X, y = load_breast_cancer(return_X_y=True)
     pairs = MetricLearner(constraints="pairs", random_state=0)
-    assert error(pairs, X, y) <= error(None, X, y) + 0.005
-    # Without the price of leaving the identity, 80 pairs on 30 features do.
+    assert neighbour_error(pairs, X, y) <= neighbour_error(None, X, y) + 0.005
+    # Without the penalty on the change from the identity, 80 pairs on 30 features overfit.
     free = clone(pairs).set_params(regularisation=0.0, tol=1e-3, max_iter=5000)
-    assert error(free, X, y) > error(pairs, X, y) + 0.02
+    assert neighbour_error(free, X, y) > neighbour_error(pairs, X, y) + 0.02
 
 
 def test_low_rank_beats_principal_components():
@@ -137,7 +137,7 @@ def test_triplets_are_met(wine):
     assert wrong < 0.5 * np.mean(np.sum((a - far) ** 2, axis=1) < np.sum((a - near) ** 2, axis=1))
 
 
-def test_streams_go_on_and_settle(wine, rng):
+def test_streams_move_less_and_less(wine, rng):
     X, y = wine
     order = rng.permutation(len(X))
     model = MetricLearner(3, random_state=0)
@@ -159,7 +159,7 @@ def test_streams_go_on_and_settle(wine, rng):
 
 
 def test_few_samples_are_solved_in_their_span(rng):
-    """In the span, exactly: the same as an explicit rotation into it."""
+    """The result equals that of samples rotated explicitly into their span."""
     labels = np.repeat([0, 1], 10)
     X = rng.standard_normal((20, 60)) + labels[:, None] * rng.standard_normal(60)
     model = MetricLearner(3, random_state=0).fit(X, labels)
@@ -197,8 +197,8 @@ def test_a_large_mean_does_not_matter(wine):
     np.testing.assert_allclose(shifted.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5)
 
 
-def test_the_paper_s_bounds(wine):
-    """l and u are the 5th and 95th percentile of the squared distances of the pairs under the identity."""
+def test_bounds_are_those_of_the_paper(wine):
+    """The bounds l and u are the 5th and 95th percentiles of the squared distances under the identity."""
     X, y = wine
     pairs, same = labelled_pairs(y, 500, random_state=0)
     model = MetricLearner(regularisation=0.0, geometry=Polar()).fit_pairs(X, pairs, y=np.where(same, 1, -1))
@@ -305,21 +305,21 @@ def test_constant_features_and_duplicates_do_no_harm(wine):
         assert np.isfinite(model.components_).all()
 
 
-def learned(X, y, **settings):
+def learn_matrix(X, y, **settings):
     return MetricLearner(random_state=0, **settings).fit(X, y).get_mahalanobis_matrix()
 
 
-def test_prices_do_what_they_say(wine):
+def test_penalties_have_their_documented_effects(wine):
     X, y = wine
-    start = learned(X, y, regularisation=1e6)
+    start = learn_matrix(X, y, regularisation=1e6)
     np.testing.assert_allclose(start, start[0, 0] * np.eye(13), atol=1e-3 * start[0, 0])
-    moved = [np.linalg.norm(learned(X, y, regularisation=price) - start) for price in (0.01, 1.0)]
+    moved = [np.linalg.norm(learn_matrix(X, y, regularisation=weight) - start) for weight in (0.01, 1.0)]
     assert moved[1] < moved[0]
-    assert np.trace(learned(X, y, shrinkage=1.0)) < 0.9 * np.trace(learned(X, y, shrinkage=0.0))
+    assert np.trace(learn_matrix(X, y, shrinkage=1.0)) < 0.9 * np.trace(learn_matrix(X, y, shrinkage=0.0))
     a, near = nearest_triplets(X, y)[:, :2].T
     mean = [
         np.mean(np.einsum("ni,ij,nj->n", X[a] - X[near], W, X[a] - X[near]))
-        for W in (learned(X, y, pull=0.0), learned(X, y, pull=1.0))
+        for W in (learn_matrix(X, y, pull=0.0), learn_matrix(X, y, pull=1.0))
     ]
     assert mean[1] < 0.9 * mean[0]
 
@@ -338,14 +338,14 @@ def test_balanced_pairs_change_the_bounds(wine):
         MetricLearner(constraints="pairs", n_constraints=2000, balanced=b, random_state=0).fit(X, y).bounds_
         for b in (False, True)
     ]
-    # Half of the pairs are of one class instead of a third: near ones are more.
+    # Half of the pairs are within classes, instead of a third, so that more of them are near.
     assert bounds[1][0] < bounds[0][0]
 
 
 def test_a_given_start_is_the_start(wine):
     X, y = wine
     start = np.eye(13, 3)
-    W = learned(X, y, n_components=3, init=start, regularisation=1e6)
+    W = learn_matrix(X, y, n_components=3, init=start, regularisation=1e6)
     np.testing.assert_allclose(W / W[0, 0], start @ start.T, atol=1e-3)
 
 
@@ -385,7 +385,7 @@ def test_streams_learn_from_their_labels(wine, rng):
         triplets = nearest_triplets(X, y)
         a, near, far = (model.transform(X)[triplets[:, k]] for k in range(3))
         scores.append(np.mean(np.sum((a - far) ** 2, axis=1) > np.sum((a - near) ** 2, axis=1)))
-    # Inertia and the first call's labels keep the metric useful even so.
+    # The penalty and the labels of the first call keep even the second metric useful.
     assert scores[0] > scores[1] + 0.005
 
 
@@ -398,8 +398,8 @@ def test_streams_refuse_another_rank_and_check_settings(wine):
         model.set_params(n_components=2, solver="nonsense").partial_fit(X, y)
 
 
-def test_few_pairs_leave_the_rest_as_it_was(wine):
-    """Pairs given as points span little; outside their span the distance stays Euclid's."""
+def test_few_pairs_leave_other_directions_unchanged(wine):
+    """Outside the span of few pairs of points, the distance stays Euclidean."""
     X, y = wine
     pairs, same = labelled_pairs(y, 3, balanced=True, random_state=0)
     points = MetricLearner().fit_pairs(X[pairs], y=np.where(same, 1, -1))
@@ -450,4 +450,4 @@ def test_string_labels_and_frames(wine):
     X, y = wine
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(13)])
     model = MetricLearner(2, random_state=0).fit(frame, np.array(["a", "b", "c"])[y])
-    np.testing.assert_allclose(model.get_mahalanobis_matrix(), learned(X, y, n_components=2), atol=1e-8)
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), learn_matrix(X, y, n_components=2), atol=1e-8)

@@ -108,7 +108,7 @@ def test_fit_equals_the_same_batches_through_partial_fit(data):
         first = PSDRegressor(solver=solver, geometry=geometry, init=start, n_epochs=1).fit(X[:100], y[:100])
         once = PSDRegressor(solver=solver, geometry=geometry, init=start).partial_fit(X[:100], y[:100])
         np.testing.assert_allclose(once.factor_, first.factor_, rtol=1e-12)
-        # A later call goes on where the one before ended, whatever the cut between batches.
+        # The result does not depend on how the stream is divided into calls.
         whole, cut = once, clone(once).partial_fit(X[:100], y[:100])
         whole.partial_fit(X[100:], y[100:])
         for part in (slice(100, 160), slice(160, 200), slice(200, 300)):

@@ -26,7 +26,7 @@ def test_estimator_check(estimator, check):
     check(estimator)
 
 
-def planted(rng, n, d, r, *, noise=0.0, missing=0.0, scales=1.0):
+def make_samples(rng, n, d, r, *, noise=0.0, missing=0.0, scales=1.0):
     basis = np.linalg.qr(rng.standard_normal((d, r)))[0]
     X = (scales * rng.standard_normal((n, r))) @ basis.T + noise * rng.standard_normal((n, d))
     X[rng.random(X.shape) < missing] = np.nan
@@ -37,16 +37,23 @@ def angle(model, basis):
     return subspace_angles(model.components_.T.astype(float), basis).max()
 
 
+def test_the_message_says_what_was_done(rng):
+    X, _ = make_samples(rng, 10, 6, 2, noise=0.1)
+    model = SubspaceTracker(2, n_epochs=3, random_state=0).fit(X)
+    assert model.message_ == "n_epochs=3 passes done"
+    assert model.partial_fit(X).message_ == "followed 10 samples"
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_greedy_steps_find_a_noise_free_subspace_to_rounding(rng, missing):
-    X, basis = planted(rng, 5000, 100, 5, missing=missing, scales=np.array([10.0, 5.0, 3.0, 2.0, 1.0]))
+    X, basis = make_samples(rng, 5000, 100, 5, missing=missing, scales=np.array([10.0, 5.0, 3.0, 2.0, 1.0]))
     model = SubspaceTracker(5, step="greedy", center=False, n_epochs=1, random_state=0).fit(X)
     assert angle(model, basis) < 1e-12
 
 
 @pytest.mark.parametrize("scales", [1.0, np.array([10.0, 5.0, 3.0, 2.0, 1.0])])
 def test_one_epoch_of_averaged_steps_is_near_pca(rng, scales):
-    X, _ = planted(rng, 3000, 50, 5, noise=0.3, scales=scales)
+    X, _ = make_samples(rng, 3000, 50, 5, noise=0.3, scales=scales)
     X = X + rng.standard_normal(50)
     model = SubspaceTracker(5, n_epochs=1, random_state=0).fit(X)
     pca = PCA(5).fit(X)
@@ -59,7 +66,7 @@ def test_one_epoch_of_averaged_steps_is_near_pca(rng, scales):
 
 def test_half_of_the_entries_are_enough(rng):
     scales = np.array([10.0, 5.0, 3.0, 2.0, 1.0])
-    X, basis = planted(rng, 4000, 60, 5, noise=0.1, missing=0.5, scales=scales)
+    X, basis = make_samples(rng, 4000, 60, 5, noise=0.1, missing=0.5, scales=scales)
     model = SubspaceTracker(5, n_epochs=1, random_state=0).fit(X)
     assert angle(model, basis) < 0.05
 
@@ -84,7 +91,7 @@ def test_follows_a_subspace_that_rotates(rng):
 @pytest.mark.parametrize("greedy", [True, False])
 @pytest.mark.parametrize("center", [True, False])
 def test_the_compiled_stream_equals_its_reference(rng, dtype, missing, greedy, center):
-    X, _ = planted(rng, 200, 12, 3, noise=0.2, missing=missing)
+    X, _ = make_samples(rng, 200, 12, 3, noise=0.2, missing=missing)
     X = X.astype(dtype)
     X[17] = np.nan
     frame = np.linalg.qr(rng.standard_normal((12, 3)))[0].copy()
@@ -100,21 +107,21 @@ def test_the_compiled_stream_equals_its_reference(rng, dtype, missing, greedy, c
 
 
 def test_a_greedy_step_is_a_step_of_the_engine(rng):
-    X, _ = planted(rng, 1, 8, 3, noise=0.5)
+    X, _ = make_samples(rng, 1, 8, 3, noise=0.5)
     model = SubspaceTracker(3, step="greedy", center=False, random_state=0)
-    start = model._begun(8, np.random.RandomState(0)).frame
+    start = model._initialise_stream(8, np.random.RandomState(0)).frame
     problem = Problem([Block(Array(X), [Term(Each(1), np.sum(X**2, axis=1), Linear(), np.ones(1, np.int8))])])
     step = np.array([1 / np.sum((X @ start) ** 2)])
     arrived, _ = descend(problem, Grassmann("exp").point(start), np.arange(1), 1, step)
     retracted, _ = descend(problem, Grassmann("uf").point(start), np.arange(1), 1, step)
     model.partial_fit(X)
     assert angle(model, retracted.G) < 1e-12
-    # The geodesic is the same curve at another speed: as long a step turns further than its tangent.
+    # The geodesic is the same curve at another speed: the same step gives a larger angle.
     assert angle(model, arrived.G) > 1e-6
 
 
 def test_fit_is_the_same_samples_through_partial_fit_however_they_are_cut(rng):
-    X, _ = planted(rng, 300, 20, 3, noise=0.1, missing=0.3)
+    X, _ = make_samples(rng, 300, 20, 3, noise=0.1, missing=0.3)
     whole = SubspaceTracker(3, n_epochs=2, random_state=0).fit(X)
     state = np.random.RandomState(0)
     state.standard_normal((20, 3))
@@ -127,7 +134,7 @@ def test_fit_is_the_same_samples_through_partial_fit_however_they_are_cut(rng):
 
 
 def test_partial_fit_goes_on_from_fit(rng):
-    X, basis = planted(rng, 400, 30, 2, missing=0.5)
+    X, basis = make_samples(rng, 400, 30, 2, missing=0.5)
     model = SubspaceTracker(2, step="greedy", center=False, n_epochs=1, random_state=0).fit(X[:20])
     before = angle(model, basis)
     model.partial_fit(X)
@@ -135,7 +142,7 @@ def test_partial_fit_goes_on_from_fit(rng):
 
 
 def test_missing_entries_are_filled_in(rng):
-    X, _ = planted(rng, 500, 20, 3)
+    X, _ = make_samples(rng, 500, 20, 3)
     holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     model = SubspaceTracker(3, step="greedy", center=False, random_state=0).fit(holes)
     np.testing.assert_allclose(model.inverse_transform(model.transform(holes)), X, atol=1e-8)
@@ -144,7 +151,7 @@ def test_missing_entries_are_filled_in(rng):
 
 
 def test_components_are_orthonormal_and_ordered(rng):
-    X, _ = planted(rng, 1000, 20, 3, noise=0.1, scales=np.array([1.0, 5.0, 2.0]))
+    X, _ = make_samples(rng, 1000, 20, 3, noise=0.1, scales=np.array([1.0, 5.0, 2.0]))
     model = SubspaceTracker(3, random_state=0).fit(X)
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
     assert (np.diff(model.explained_variance_) < 0).all()
@@ -154,13 +161,13 @@ def test_components_are_orthonormal_and_ordered(rng):
 
 
 def test_a_long_stream_stays_orthonormal(rng):
-    X, _ = planted(rng, 20_000, 10, 3, noise=1.0)
+    X, _ = make_samples(rng, 20_000, 10, 3, noise=1.0)
     model = SubspaceTracker(3, step="greedy", n_epochs=1, random_state=0).fit(X)
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-13)
 
 
 def test_rows_with_too_few_entries_are_skipped(rng):
-    X, _ = planted(rng, 50, 10, 3, noise=0.1)
+    X, _ = make_samples(rng, 50, 10, 3, noise=0.1)
     sparse = X.copy()
     sparse[::5, 2:] = np.nan
     model = SubspaceTracker(3, n_epochs=2, center=False, random_state=0).fit(sparse)
@@ -173,7 +180,7 @@ def test_rows_with_too_few_entries_are_skipped(rng):
 
 
 def test_rows_that_do_not_determine_the_weights_are_skipped(rng):
-    X, _ = planted(rng, 200, 6, 2)
+    X, _ = make_samples(rng, 200, 6, 2)
     model = SubspaceTracker(2, step="greedy", center=False, random_state=0).fit(
         np.column_stack([X, np.zeros((200, 2))])
     )
@@ -186,7 +193,7 @@ def test_rows_that_do_not_determine_the_weights_are_skipped(rng):
 
 
 def test_a_column_may_be_empty_in_a_stream_but_not_in_a_fit(rng):
-    X, basis = planted(rng, 600, 10, 2)
+    X, basis = make_samples(rng, 600, 10, 2)
     X[:300, 4] = np.nan
     with pytest.raises(ValueError, match=r"X\[:, 4\] has no observed entry, NaN only. Drop the column"):
         SubspaceTracker(2).fit(X[:300])
@@ -196,7 +203,7 @@ def test_a_column_may_be_empty_in_a_stream_but_not_in_a_fit(rng):
 
 
 def test_float32_in_float32_out(rng):
-    X, basis = planted(rng, 500, 20, 3, missing=0.2)
+    X, basis = make_samples(rng, 500, 20, 3, missing=0.2)
     X = X.astype(np.float32)
     model = SubspaceTracker(3, step="greedy", center=False, random_state=0).fit(X)
     assert model.components_.dtype == model.mean_.dtype == model.explained_variance_.dtype == np.float32
@@ -205,14 +212,14 @@ def test_float32_in_float32_out(rng):
 
 
 def test_a_seed_fixes_the_result_and_another_changes_it(rng):
-    X, _ = planted(rng, 100, 10, 2, noise=0.5)
+    X, _ = make_samples(rng, 100, 10, 2, noise=0.5)
     first, again, other = (SubspaceTracker(random_state=s).fit(X).components_ for s in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-6
 
 
 def test_pipelines_clones_pickles_and_frames(rng):
-    X, _ = planted(rng, 100, 6, 2, noise=0.1, missing=0.1)
+    X, _ = make_samples(rng, 100, 6, 2, noise=0.1, missing=0.1)
     pipeline = make_pipeline(StandardScaler(), SubspaceTracker(2, random_state=0))
     frame = pipeline.set_output(transform="pandas").fit_transform(X)
     assert list(frame.columns) == ["subspacetracker0", "subspacetracker1"]
@@ -238,7 +245,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_and_nothing_is_lost(case, rng):
     settings, spoil, message = BAD[case]
-    X, _ = planted(rng, 50, 10, 2, noise=0.1)
+    X, _ = make_samples(rng, 50, 10, 2, noise=0.1)
     model = SubspaceTracker(random_state=0).fit(X)
     before = dict(vars(model.set_params(**settings)))
     with pytest.raises(ValueError, match=message):
@@ -248,7 +255,7 @@ def test_bad_input_is_refused_and_nothing_is_lost(case, rng):
 
 
 def test_a_bad_batch_leaves_the_stream_as_it_was(rng):
-    X, _ = planted(rng, 50, 10, 2, noise=0.1)
+    X, _ = make_samples(rng, 50, 10, 2, noise=0.1)
     model = SubspaceTracker(random_state=0).partial_fit(X)
     frame, components = model._stream.frame.copy(), model.components_.copy()
     with pytest.raises(ValueError, match="9 features"):

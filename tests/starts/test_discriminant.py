@@ -17,7 +17,7 @@ def data(rng):
     return X, labels
 
 
-def angles(A, B):
+def cosines(A, B):
     return np.linalg.svd(np.linalg.qr(A)[0].T @ np.linalg.qr(B)[0])[1]
 
 
@@ -29,15 +29,15 @@ def test_covariances_add_up(data):
     np.testing.assert_allclose(within, expected, atol=1e-10)
 
 
-def test_discriminants_are_fisher_s(data, monkeypatch):
+def test_discriminants_equal_those_of_fisher(data, monkeypatch):
     X, labels = data
     monkeypatch.setattr("gramian.starts.discriminant.RIDGE", 0.0)
     found = discriminants(Array(X), labels, 3, np.random.default_rng(0))
     expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, labels).scalings_[:, :3]
-    assert angles(found, expected).min() > 1 - 1e-6
+    assert cosines(found, expected).min() > 1 - 1e-6
 
 
-def test_rank_beyond_the_classes_is_filled_up(data, dtype):
+def test_principal_directions_are_added_beyond_the_number_of_classes(data, dtype):
     X, labels = data
     found = discriminants(Array(X.astype(dtype)), labels, 6, np.random.default_rng(0))
     assert found.shape == (8, 6)
@@ -59,7 +59,7 @@ def test_principal_directions(largest, data, monkeypatch):
     X, _ = data
     monkeypatch.setattr("gramian.starts.principal.LARGEST_MOMENT", largest)
     found = principal_directions(Array(X), 3, np.random.default_rng(0))
-    assert angles(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
+    assert cosines(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
 
 
 @pytest.mark.parametrize("decades", [0, 4, 8])
@@ -77,16 +77,16 @@ def test_span_of_few_samples(decades, rng, dtype):
     np.testing.assert_allclose(X @ basis @ basis.T, X, atol=1e-2 * tol)
     np.testing.assert_allclose(basis.T @ basis, np.eye(k), atol=tol)
     np.testing.assert_allclose(inside.features.X, X @ basis, atol=1e-2 * tol)
-    # As principal directions are: the largest first.
+    # Directions are in descending order of size, as principal directions are.
     assert (np.diff(np.linalg.norm(inside.features.X, axis=0)) < 0).all()
 
 
-def test_there_is_no_span_of_many_samples_or_of_none(rng):
+def test_many_samples_or_zeros_have_no_span(rng):
     assert span_of(Array(rng.standard_normal((20, 6)))) is None
     assert span_of(Array(np.zeros((6, 20), np.float32))) is None
 
 
-def test_a_span_keeps_what_one_feature_outshines(rng):
+def test_a_span_keeps_directions_much_smaller_than_the_largest(rng):
     X = rng.standard_normal((40, 60))
     X[:, 0] *= 1e9
     assert span_of(Array(X)).features.shape == (40, 40)

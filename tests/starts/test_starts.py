@@ -28,8 +28,8 @@ def test_lanczos_agrees_with_the_formed_matrix(rng, monkeypatch):
     X, y, _, _ = regression(rng, 3000, 12, 2, condition=4)
     formed = initial_factor("spectral", rank_one(X, y), 2, np.random.default_rng(0))
     monkeypatch.setattr("gramian.starts.spectral.LARGEST_FORMED", 4)
-    asked = initial_factor("spectral", rank_one(X, y), 2, np.random.default_rng(0))
-    np.testing.assert_allclose(asked @ asked.T, formed @ formed.T, atol=0.02 * np.abs(formed @ formed.T).max())
+    iterative = initial_factor("spectral", rank_one(X, y), 2, np.random.default_rng(0))
+    np.testing.assert_allclose(iterative @ iterative.T, formed @ formed.T, atol=0.02 * np.abs(formed @ formed.T).max())
 
 
 def test_pca_start_is_the_principal_subspace(rng):

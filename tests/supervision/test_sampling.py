@@ -13,7 +13,7 @@ def test_random_pairs_are_uniform_over_different_samples():
     assert counts[~np.eye(5, dtype=bool)] == pytest.approx(2000, rel=0.15)
 
 
-def test_labelled_pairs_know_their_labels(rng):
+def test_labelled_pairs_have_the_right_labels(rng):
     labels = rng.integers(4, size=60)
     for balanced in (False, True):
         pairs, same = labelled_pairs(labels, 500, balanced=balanced, random_state=1)
@@ -64,7 +64,7 @@ def test_duplicates_are_not_their_own_targets():
     assert (triplets[:, 0] != triplets[:, 1]).all()
 
 
-def test_small_classes_give_what_they_can():
+def test_small_classes_give_fewer_triplets():
     Z = np.arange(5.0)[:, None]
     triplets = nearest_triplets(Z, [0, 0, 1, 1, 2], n_targets=3, n_impostors=10)
     assert set(triplets[:, 0]) == {0, 1, 2, 3}
@@ -74,7 +74,7 @@ def test_small_classes_give_what_they_can():
     assert set(only[:, 0]) == {1}
 
 
-def test_near_samples_far_from_the_rest_are_told_apart_in_float32(rng):
+def test_near_samples_far_from_the_rest_are_distinguished_in_float32(rng):
     centres = 100 * rng.standard_normal((4, 3))
     labels = np.repeat(np.arange(4), 30)
     Z = (centres[labels] + 0.05 * rng.standard_normal((120, 3))).astype(np.float32)
@@ -84,12 +84,12 @@ def test_near_samples_far_from_the_rest_are_told_apart_in_float32(rng):
     np.testing.assert_array_equal(found[:, 1], distances.argmin(axis=1))
 
 
-def test_as_many_neighbours_as_there_are():
+def test_all_neighbours_are_used_if_more_are_requested():
     Z, labels = np.arange(12.0)[:, None], np.repeat([0, 1, 2], [3, 4, 5])
     triplets = nearest_triplets(Z, labels, n_targets=10**7, n_impostors=10**7)
     assert len(triplets) == sum(c * (c - 1) * (12 - c) for c in (3, 4, 5))
 
 
-def test_samples_that_are_no_numbers():
+def test_samples_with_nan_are_refused():
     with pytest.raises(ValueError, match="Z contains NaN"):
         nearest_triplets([[0.0], [np.nan], [1.0]], [0, 0, 1])

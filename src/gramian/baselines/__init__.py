@@ -1,4 +1,4 @@
-"""The paper's competitors, as estimators with the method names of `MetricLearner` and `KernelLearner`.
+"""The methods that the paper compares with, as estimators with the methods of `MetricLearner` and `KernelLearner`.
 
 Distances: `ITML`, `LMNN`, `LEGO` and `POLA`. Kernels: `LogDetKL`, `KernelSpectralRegression` and
 `MaximumVarianceUnfolding`. Kernel PCA and NCA are scikit-learn's. To add one, write one file and one line here.

@@ -1,4 +1,4 @@
-"""How learners of a whole matrix A learn from pairs: what is asked of them, the first A, and A as a map."""
+"""Learning a full matrix A from pairs: the constraints, the prior, and the map of the samples by a root of A."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from gramian.checks import as_numbers
 from gramian.estimators._base import check_finite
-from gramian.estimators._checks import LARGEST_FULL, unchanged_on_failure
+from gramian.estimators._checks import LARGEST_FULL, restore_on_failure
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.pairs import Bounds
 from gramian.supervision.sampling import as_generator
@@ -18,45 +18,45 @@ from gramian.types import Matrix, Vector
 __all__ = [
     "Constraints",
     "PairLearner",
-    "bounded_constraints",
-    "calibrate",
-    "check_apart",
-    "first_matrix",
+    "calibrate_on_pairs",
+    "check_distinct_pairs",
     "learn_from_pairs",
+    "resolve_constraints",
+    "resolve_prior",
     "store_matrix",
     "symmetric_root",
     "validate_samples",
 ]
 
-#: How samples are read: whole matrices are learned in float64.
+#: Arguments for `validate_data`: full matrices are learned in float64.
 INPUT_KINDS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
 
 
 class PairLearner(Protocol):
-    """What `learn_from_pairs` needs of an estimator."""
+    """The attributes and methods of an estimator that `learn_from_pairs` uses."""
 
     random_state: Any
     n_features_in_: int
 
     def _check_settings(self) -> None:
-        """Raise a ValueError that names the first bad setting."""
+        """Raise a ValueError that names the first invalid parameter."""
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
-        """Learn from pairs of rows of X, from the start or from the present A."""
+        """Learn A from pairs of rows of X, starting from the prior or from the current A."""
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        """Set the threshold after signs were learned from; `before` is the one that there was."""
+        """Set the threshold after learning from signs of pairs; `before` is the previous threshold."""
 
 
 def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs, *, resume: bool = False) -> Any:
-    """Return the learner after it has learned from pairs that are given, or drawn by class label.
+    """Return the learner, fitted to given pairs or to pairs drawn by class labels.
 
-    A failure leaves it as it was before.
+    If an exception is raised, the learner is unchanged.
     """
     before = getattr(learner, "threshold_", None)
-    with unchanged_on_failure(learner):
+    with restore_on_failure(learner):
         learner._check_settings()
-        # A stream keeps its bounds.
+        # partial_fit keeps the bounds of the first call.
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
             vars(learner).pop(name, None)
         if isinstance(supervision, LabelPairs):
@@ -73,7 +73,7 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
 
 
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
-    """Return samples (n, d) in float64, and y if given."""
+    """Return validated samples (n, d) in float64, and y if given."""
     checked = validate_data(learner, X, y, reset=reset, **INPUT_KINDS)
     d = learner.n_features_in_
     if d > LARGEST_FULL:
@@ -82,15 +82,18 @@ def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: b
 
 
 def draw_in_random_order(supervision: LabelPairs, random_state: Any) -> GivenPairs:
-    """Return pairs drawn by label, in random order: online learners see them one by one."""
+    """Return pairs drawn by label, in random order, since online learners depend on the order."""
     rng = as_generator(random_state)
     drawn = supervision.draw(rng)
     order = rng.permutation(len(drawn))
     return GivenPairs(drawn.pairs[order], y=drawn.y[order])
 
 
-def calibrate(learner: Any, X: Any, given: GivenPairs, before: float | None) -> None:
-    """Set the threshold that tells the pairs apart best; the one from before, where they are of one kind."""
+def calibrate_on_pairs(learner: Any, X: Any, given: GivenPairs, before: float | None) -> None:
+    """Set the threshold that best separates similar from dissimilar pairs.
+
+    If all pairs are of one kind, the previous threshold is kept.
+    """
     if len(np.unique(given.y)) > 1:
         learner.calibrate_threshold(given.pairs, given.y, X)
     elif before is not None:
@@ -98,7 +101,10 @@ def calibrate(learner: Any, X: Any, given: GivenPairs, before: float | None) -> 
 
 
 class Constraints(NamedTuple):
-    """Pairs of samples, and how far apart they should be, squared; sense: -1 at most, 0 equal, +1 at least."""
+    """Constraints on the squared distances (m,) of the samples X[first] and X[second].
+
+    The senses are -1 for at most, 0 for equal to, and +1 for at least the target.
+    """
 
     X: Matrix
     first: Vector
@@ -107,19 +113,22 @@ class Constraints(NamedTuple):
     sense: Vector
 
 
-def bounded_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds | None) -> Constraints:
-    """Return what is asked of pairs that do not coincide; signs take the given bounds, or their own under A."""
+def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds | None) -> Constraints:
+    """Return the constraints on the pairs whose samples do not coincide.
+
+    Bounds for signs are the given ones; if None, percentiles of the squared distances under A (d, d).
+    """
     first, second = np.ascontiguousarray(given.pairs.T)
     z = X[first] - X[second]
     squared = np.einsum("ij,ij->i", z @ A, z)
     apart = squared > 0
-    check_apart(apart)
+    check_distinct_pairs(apart)
     target, sense = given.resolve_targets(squared[apart], bounds)
     return Constraints(X, first[apart], second[apart], target[apart], sense[apart])
 
 
-def check_apart(apart: Vector) -> None:
-    """Raise a ValueError unless the samples of some pair do not coincide."""
+def check_distinct_pairs(apart: Vector) -> None:
+    """Raise a ValueError if the samples of every pair coincide; `apart` (m,) is False for those pairs."""
     if not apart.any():
         raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
 
@@ -131,13 +140,13 @@ def store_matrix(learner: Any, A: Matrix) -> None:
 
 
 def symmetric_root(A: Matrix) -> Matrix:
-    """Return the symmetric R (d, d) with R R = A; eigenvalues that rounding made negative count as 0."""
+    """Return the symmetric positive semidefinite R (d, d) with R R = A; negative eigenvalues of A count as 0."""
     values, vectors = np.linalg.eigh(check_finite(A))
     return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
 
-def first_matrix(prior: Any, X: Matrix) -> Matrix:
-    """Return the first A (d, d), positive definite, by name or as given; a copy."""
+def resolve_prior(prior: Any, X: Matrix) -> Matrix:
+    """Return a new array with the prior A₀ (d, d), positive definite, from a name or an array."""
     d = X.shape[1]
     if isinstance(prior, str) and prior == "identity":
         return np.eye(d)

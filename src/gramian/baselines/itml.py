@@ -1,4 +1,4 @@
-"""Information-theoretic metric learning: the nearest matrix in the LogDet divergence that keeps pairs near and far."""
+"""Information-theoretic metric learning: the matrix nearest to a prior in the LogDet divergence, given bounds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines._pair_learning import (
     Constraints,
-    bounded_constraints,
-    calibrate,
-    first_matrix,
+    calibrate_on_pairs,
     learn_from_pairs,
+    resolve_constraints,
+    resolve_prior,
     store_matrix,
 )
 from gramian.checks import checked_number
@@ -28,40 +28,47 @@ __all__ = ["ITML"]
 
 
 class ITML(LearnedDistance, BaseEstimator):
-    """A distance of full rank, as near to a prior A₀ as pairs allow.
+    """A full-rank Mahalanobis distance near to a prior A₀, with bounds on the distances of pairs.
 
-    Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and slacked bounds ξ, with zᵀAz <= ξ_i for pairs that should be near
-    and >= ξ_i for others; D(A, B) = tr(A B⁻¹) - log det(A B⁻¹) - d. A is projected onto one constraint after the other,
-    cycle by cycle, which keeps it positive definite: A⁻¹ = A₀⁻¹ + Σ ρ_i λ_i z_i z_iᵀ, with duals λ and ρ = +1 for at
-    most, -1 for at least; pairs that should be equal have ρ = +1 and λ of either sign. A projection costs O(d²), a
-    cycle O(m d²) for m pairs.
+    Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and relaxed bounds ξ, subject to zᵀAz <= ξ_i for near pairs and
+    zᵀAz >= ξ_i for far pairs, where D(A, B) = tr(A B⁻¹) - log det(A B⁻¹) - d. Cyclic projections onto the constraints
+    keep A positive definite: A⁻¹ = A₀⁻¹ + Σ ρ_i λ_i z_i z_iᵀ, with dual variables λ_i, and ρ_i = +1 for "at most", -1
+    for "at least". Equalities have ρ_i = +1 and λ_i of either sign. A projection costs O(d²), a cycle over m pairs
+    O(m d²).
 
     Parameters
     ----------
     gamma : float
-        γ, the price of slack: large keeps the bounds, small keeps the prior.
+        γ, the penalty weight of relaxed bounds: large values enforce the bounds, small values keep the prior.
     prior : {"identity", "covariance"} or array of shape (d, d)
         A₀; "covariance" is the inverse of the covariance of X.
     n_constraints : int or None
-        Pairs drawn from labels, as they fall; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
     max_iter : int
-        Cycles at most.
+        The maximum number of cycles over the pairs.
     tol : float
-        Cycles end once Σ |Δλ| is at most tol times the mean of Σ |λ| before and after.
-    random_state : int, RandomState or None
-        For drawing pairs.
+        Cycles stop when Σ |Δλ| is at most tol times the mean of Σ |λ| before and after the cycle.
+    random_state : int, RandomState, Generator or None
+        The seed of the pairs that `fit` draws.
 
     Attributes
     ----------
     components_ : array, shape (d, d)
         The symmetric root of A; `transform(X) = X @ components_.T`.
     dual_ : array, shape (m,)
-        λ, one for each pair of samples that do not coincide.
+        The dual variables λ of the pairs whose samples do not coincide.
     bounds_ : tuple of float
-        Where pairs came by label or sign: l and u, squared distances.
+        The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
     threshold_ : float
-        After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
-    n_iter_, converged_, message_, n_features_in_
+        Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
+    n_iter_ : int
+        The number of cycles.
+    converged_ : bool
+        True if the stopping rule holds.
+    message_ : str
+        Why the fit ended.
+    n_features_in_ : int
+        The number of features of X.
 
     References
     ----------
@@ -104,7 +111,7 @@ class ITML(LearnedDistance, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, through random pairs of samples.
+        """Learn from class labels, by random pairs of samples.
 
         Parameters
         ----------
@@ -125,14 +132,14 @@ class ITML(LearnedDistance, BaseEstimator):
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
         pairs : array of int, shape (m, 2)
-            Rows of X. Pairs of samples that coincide are left out.
+            Row indices of X. Pairs of samples that coincide are ignored.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            What the squared distance of a pair should be with regard to its target.
+            Whether the squared distance should equal its target, be at most, or be at least the target.
         y : array of +1 and -1, shape (m,)
-            In place of target and sense: +1 for pairs that should be near, at most the 5th percentile of the squared
-            distances under the start, -1 for pairs that should be far, at least the 95th. Sets `threshold_` too.
+            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
 
         Returns
         -------
@@ -142,6 +149,7 @@ class ITML(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("gamma", self.gamma, least=0, strict=True)
@@ -149,28 +157,30 @@ class ITML(LearnedDistance, BaseEstimator):
         checked_number("tol", self.tol, least=0)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        calibrate(self, X, given, before)
+        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
+        calibrate_on_pairs(self, X, given, before)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
-        A = first_matrix(self.prior, X)
-        constraints = bounded_constraints(X, given, A, None)
+        """Learn A from pairs of rows of X, and set the fitted attributes."""
+        A = resolve_prior(self.prior, X)
+        constraints = resolve_constraints(X, given, A, None)
         self.__dict__.update(given.summary())
         self._project(A, constraints)
         store_matrix(self, A)
 
     def _project(self, A: Matrix, constraints: Constraints) -> None:
-        """Project A, in place, onto one constraint after the other until the duals settle."""
+        """Project A (d, d), in place, cyclically onto the constraints until the dual variables converge."""
         X, first, second, target, sense = constraints
         if not (target > 0).all():
             raise ValueError("target is 0 for a pair of different samples. Give positive squared distances.")
         self.dual_, inverse = np.zeros(len(target)), 1 / target
         size = 0.0
-        for turn in range(self.max_iter):
+        for cycle in range(self.max_iter):
             moved = itml_cycle(X, first, second, sense, float(self.gamma), A, self.dual_, inverse)
             before, size = size, float(np.sum(np.abs(self.dual_)))
-            # No dual at all: every constraint holds under the prior.
+            # All dual variables are 0 if every constraint holds under the prior.
             change = 2 * moved / (before + size) if moved > 0 else 0.0
-            self.n_iter_ = turn + 1
+            self.n_iter_ = cycle + 1
             self.converged_ = bool(change <= self.tol)
             if self.converged_:
                 self.message_ = "relative change of the duals below tol"

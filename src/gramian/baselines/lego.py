@@ -1,4 +1,4 @@
-"""LEGO: a metric learned online, by exact steps of the LogDet divergence."""
+"""LEGO: online metric learning by exact gradient steps with the LogDet divergence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
-    bounded_constraints,
-    calibrate,
-    first_matrix,
+    calibrate_on_pairs,
     learn_from_pairs,
+    resolve_constraints,
+    resolve_prior,
     store_matrix,
 )
 from gramian.checks import checked_number
@@ -24,36 +24,40 @@ __all__ = ["LEGO"]
 
 
 class LEGO(LearnedDistance, BaseEstimator):
-    """A distance of full rank that takes one step for each pair which is not as near, or as far, as it should be.
+    """A full-rank Mahalanobis distance, learned online by one step for each violated pair.
 
-    The step minimises D(A, A_t) + ½ η (zᵀAz - y)², D the LogDet divergence and y the squared distance asked for. Its
-    gradient is taken at the new A, so that A is positive definite for every η: A⁻¹ grows by η (s - y) z zᵀ, where
-    s = zᵀAz after the step solves a quadratic equation. A step costs O(d²).
+    A step minimises D(A, A_t) + ½ η (zᵀAz - y)², where D is the LogDet divergence and y the target squared distance.
+    The gradient is taken at the new A, which keeps A positive definite for every η: η (s - y) z zᵀ is added to A⁻¹,
+    where s = zᵀAz for the new A is the root of a quadratic equation. A step costs O(d²).
 
     Parameters
     ----------
     eta : float
-        η. With large steps each pair is brought to its target, and the last ones count most.
+        The step size η. Large steps move each pair to its target, so that the last pairs dominate.
     prior : {"identity", "covariance"} or array of shape (d, d)
-        The first A; "covariance" is the inverse of the covariance of X.
+        The start of A; "covariance" is the inverse of the covariance of X.
     n_constraints : int or None
-        Pairs drawn from labels, as they fall; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
     n_epochs : int
-        How often `fit` and `fit_pairs` go through the pairs.
-    random_state : int, RandomState or None
-        For drawing pairs, and their order.
+        The number of passes of a call over its pairs.
+    random_state : int, RandomState, Generator or None
+        The seed of the pairs that `fit` draws, and of their order.
 
     Attributes
     ----------
     components_ : array, shape (d, d)
         The symmetric root of A; `transform(X) = X @ components_.T`.
     n_updates_ : int
-        Steps taken in the last call.
+        The number of steps in the last call.
     bounds_ : tuple of float
-        Where pairs came by label or sign: l and u, squared distances under the prior; a stream keeps the first.
+        The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
+        `partial_fit` keeps those of the first call.
     threshold_ : float
-        After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
-    message_, n_features_in_
+        Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
+    message_ : str
+        Why the last call ended.
+    n_features_in_ : int
+        The number of features of X.
 
     References
     ----------
@@ -90,7 +94,7 @@ class LEGO(LearnedDistance, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, through random pairs of samples.
+        """Learn from class labels, by random pairs of samples.
 
         Parameters
         ----------
@@ -111,14 +115,14 @@ class LEGO(LearnedDistance, BaseEstimator):
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
         pairs : array of int, shape (m, 2)
-            Rows of X. Pairs of samples that coincide are left out.
+            Row indices of X. Pairs of samples that coincide are ignored.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            What the squared distance of a pair should be with regard to its target.
+            Whether the squared distance should equal its target, be at most, or be at least the target.
         y : array of +1 and -1, shape (m,)
-            In place of target and sense: +1 for pairs that should be near, at most the 5th percentile of the squared
-            distances under the start, -1 for pairs that should be far, at least the 95th. Sets `threshold_` too.
+            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
 
         Returns
         -------
@@ -128,7 +132,7 @@ class LEGO(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn on from pairs of some more labelled samples; the first call is `fit`.
+        """Continue from the current A with pairs of new labelled samples; the first call is equivalent to `fit`.
 
         Parameters
         ----------
@@ -144,25 +148,28 @@ class LEGO(LearnedDistance, BaseEstimator):
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None
     ) -> Self:
-        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`.
+        """Continue from the current A with new pairs; the arguments are those of `fit_pairs`.
 
-        Later calls may have as few as one pair. Where y is of one kind, `threshold_` stays as it was.
+        Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
         """
         X, pairs = pairs_of_points(X, pairs)
         return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("eta", self.eta, least=0, strict=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        calibrate(self, X, given, before)
+        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
+        calibrate_on_pairs(self, X, given, before)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
-        A = self.get_mahalanobis_matrix() if resume else first_matrix(self.prior, X)
-        constraints = bounded_constraints(X, given, A, getattr(self, "bounds_", None))
+        """Learn A from pairs of rows of X, and set the fitted attributes."""
+        A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
+        constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())
         self.n_updates_ = int(sum(lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs)))
         self.message_ = f"n_epochs={self.n_epochs} done"

@@ -1,4 +1,4 @@
-"""Large margin nearest neighbours: targets pulled near, impostors pushed beyond a margin."""
+"""Large margin nearest neighbours: targets are pulled near, impostors are pushed beyond a margin."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sklearn.metrics import euclidean_distances
 from gramian.baselines._pair_learning import validate_samples
 from gramian.checks import checked_number
 from gramian.coordinates import centre
-from gramian.estimators._base import check_finite, whitened_geometry
-from gramian.estimators._checks import check_components, unchanged_on_failure
+from gramian.estimators._base import check_finite, make_whitened_geometry
+from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
 from gramian.execution import Execution, resolve_execution
 from gramian.geometries import Scaled
@@ -31,58 +31,63 @@ from gramian.warn import warn_user
 
 __all__ = ["LMNN", "lmnn_objective"]
 
-#: The kink of the hinge is rounded off over these widths, one after the other.
+#: The widths over which the kink of the hinge is smoothed, in successive rounds.
 WIDTHS = (1.0, 0.1, 0.01)
-#: Iterations between two searches for impostors.
-ROUND = 50
-#: The distances of so many pairs of samples are held at a time.
-HELD = 2**22
+#: The maximum number of iterations between two searches for impostors.
+ROUND_LENGTH = 50
+#: The maximum number of distances in memory at a time.
+DISTANCES_IN_MEMORY = 2**22
 
 
 class LMNN(LearnedDistance, BaseEstimator):
-    """A distance by which each sample's targets are nearer than samples of other classes, by a margin.
+    """A Mahalanobis distance whose nearest neighbours are of the same class, by a margin.
 
-    Minimises, over W = A (r = d) or W of rank r, with D the squared learned distance,
+    Minimises, over W of rank r, with the squared distance D(i, j) = (x_i - x_j)ᵀ W (x_i - x_j),
 
         (1 - μ) Σ_ij D(i, j) + μ Σ_ijl max(0, 1 + D(i, j) - D(i, l)),
 
-    j running over the k targets of i, its nearest of its class by the Euclidean distance, fixed once, and l over all
-    samples of other classes. It is solved on a factor of W by conjugate gradients, with the triplets that violate the
-    margin added round by round until the objective settles, within a round and from one to the next, and next to none
-    of it is due to triplets not known yet. Up to 500 features, the units of each do not slow it down. The kink of the
-    hinge is rounded off over a width that falls from 1 to 0.01. At full rank the problem is convex in W. A round
+    where j runs over the k targets of i, the nearest samples of its class by the Euclidean distance, and l over all
+    samples of other classes. At full rank the problem is convex in W. A factor of W is found by conjugate gradients, in
+    rounds: each minimises over the known triplets, then adds triplets that violate the margin. Rounds stop when the
+    objective converges and hardly any of it is due to unknown triplets. The kink of the hinge is smoothed over a width
+    that decreases from 1 to 0.01. Up to 500 features, the scales of the features do not affect the convergence. A round
     costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------
     n_components : int or None
-        r; None for full rank, which starts at a multiple of the identity. Low ranks start at principal directions.
+        The rank r; None for full rank. The start is a multiple of the identity at full rank, else principal directions.
     n_neighbors : int
-        k, at most: classes of fewer samples have fewer targets.
+        The number k of targets; small classes have fewer.
     mu : float
-        μ, between 0 and 1.
+        The weight μ of the hinge, between 0 and 1.
     n_impostors : int
-        The nearest of a sample that the first round knows of; each further round knows of twice as many.
+        The number of nearest impostors per sample in the first round; it is doubled in each further round.
     max_iter : int
-        Rounds at most, of 50 iterations at most.
+        The maximum number of rounds; each has at most 50 iterations.
     tol : float
-        The share of the objective that may change in the last round, or be missed by it.
+        Rounds stop when the relative change of the objective, and its share due to unknown triplets, are at most tol.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one a core; the result does not depend on it. None leaves threads to BLAS.
-    random_state : int, RandomState or None
-        For the principal directions of more than 2000 features.
+        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        The seed of the principal directions, which are random for more than 2000 features only.
 
     Attributes
     ----------
     components_ : array, shape (r, d)
         `transform(X) = X @ components_.T`.
     objective_ : float
-        The objective at the end, over all impostors, with the hinge as it is.
+        The final objective, over all impostors and without smoothing.
     threshold_ : float
-        After `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
+        Pairs at this distance or less are similar; set by `set_threshold`, `calibrate_threshold`.
     n_iter_ : int
-        Rounds.
-    converged_, message_, n_features_in_
+        The number of rounds.
+    converged_ : bool
+        True if the stopping rule holds.
+    message_ : str
+        Why the fit ended.
+    n_features_in_ : int
+        The number of features of X.
 
     References
     ----------
@@ -141,7 +146,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             self._check_settings()
             self.__dict__.pop("threshold_", None)
             X, y = validate_samples(self, X, y)
@@ -155,27 +160,30 @@ class LMNN(LearnedDistance, BaseEstimator):
         return self
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         for name in ("n_neighbors", "n_impostors", "max_iter"):
             checked_number(name, getattr(self, name), least=1, integer=True)
         checked_number("mu", self.mu, least=0, strict=True, below=1)
         checked_number("tol", self.tol, least=0)
 
     def _minimise(self, scene: Scene, supervision: LabelTriplets) -> Matrix:
-        """Return the factor (d, r) at which the objective settles."""
+        """Return the factor (d, r) that minimises the objective."""
         features, labels = scene.features, supervision.labels
         active = supervision.search_all(features.dense(), scene)
-        targets, factor = np.unique(active[:, :2], axis=0), self._start(scene, active)
-        objective, most, geometry = np.inf, self.n_impostors, whitened_geometry(features)
-        for turn in range(self.max_iter):
-            problem = lmnn_problem(scene, targets, active, self.mu, WIDTHS[min(turn, len(WIDTHS) - 1)])
-            result = minimize(problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND, tol=self.tol / 10)
+        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(scene, active)
+        objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
+        for index in range(self.max_iter):
+            problem = build_problem(scene, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
+            result = minimize(
+                problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
+            )
             factor = result.point.G
-            # Twice as many each time, so that in the end none is left out.
+            # The limit doubles in each round, so that no violated triplet is omitted forever.
             Z, before, most = features.image(factor), objective, 2 * most
             objective, violated = find_violations(Z, labels, targets, self.mu, most)
-            change = max(abs(before - objective), objective - known_objective(Z, targets, active, self.mu))
-            self.n_iter_, self.objective_ = turn + 1, objective
-            # Rounds that were cut short change little too.
+            change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
+            self.n_iter_, self.objective_ = index + 1, objective
+            # A round that reached its limit of iterations may also change little.
             settled = self.n_iter_ >= len(WIDTHS) and result.converged
             self.converged_ = bool(settled and change <= self.tol * objective)
             if self.converged_:
@@ -191,8 +199,8 @@ class LMNN(LearnedDistance, BaseEstimator):
             )
         return factor
 
-    def _start(self, scene: Scene, triplets: Matrix) -> Matrix:
-        """Return the first factor (d, r), of a size at which the margin matters."""
+    def _compute_start(self, scene: Scene, triplets: Matrix) -> Matrix:
+        """Return the start (d, r), scaled to the margin."""
         n, d = scene.features.shape
         rank = d if self.n_components is None else self.n_components
         if rank > n and rank < d:
@@ -203,8 +211,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         return rescale_to_margin(scene, start, triplets)
 
 
-def lmnn_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
-    """Return the objective over some triplets, by the number of target pairs, with a hinge rounded off over a width."""
+def build_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
+    """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge."""
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.
     pull = Term(Pairs(targets), np.zeros(k), Linear(), np.full(k, -1), np.full(k, 2 * (1 - mu) / k))
@@ -213,21 +221,21 @@ def lmnn_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, wid
 
 
 def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:
-    """(1 - μ) Σ pull + μ Σ hinge over all impostors, of samples as they are mapped (n, r) and target pairs (k, 2)."""
+    """Return the objective over all impostors, for mapped samples (n, r) and target pairs (k, 2)."""
     return find_violations(Z, labels, targets, mu, 1)[0]
 
 
-def known_objective(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
-    """The same over some triplets (m, 3): no more than that over all impostors."""
+def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
+    """Return the objective over triplets (m, 3) only, a lower bound of `lmnn_objective`."""
     hinge = np.maximum(MARGIN - Triplets(triplets).predict(Z), 0)
     return (1 - mu) * float(np.sum(Pairs(targets).predict(Z))) + mu * float(np.sum(hinge))
 
 
 def find_violations(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> tuple[float, Matrix]:
-    """The objective of mapped samples (n, r), and violated triplets (m, 3) of the `most` nearest impostors at most."""
+    """Return the objective over all impostors, and violated triplets (m, 3): at most `most` per target pair."""
     near = Pairs(targets).predict(Z)
     hinge, found = 0.0, [np.empty((0, 3), int)]
-    for rows, others in batches(labels, targets):
+    for rows, others in iterate_batches(labels, targets):
         anchors, code = np.unique(targets[rows, 0], return_inverse=True)
         far = euclidean_distances(Z[anchors], Z[others], squared=True)
         for row, distance, limit in zip(targets[rows], far[code], near[rows] + MARGIN, strict=True):
@@ -240,15 +248,15 @@ def find_violations(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most:
 
 
 def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
-    """Triplets (m, 3) of n samples that are in one or the other, sorted by anchor."""
+    """Return the union (m, 3) of two sets of triplets of n samples, sorted by anchor."""
     codes = np.unique(np.concatenate([known, found]) @ np.array([n * n, n, 1]))
     return np.column_stack([codes // (n * n), codes // n % n, codes % n])
 
 
-def batches(labels: Vector, targets: Matrix) -> Iterator[tuple[Vector, Vector]]:
-    """Rows of targets with one label, and the samples of other labels, so many that their distances can be held."""
+def iterate_batches(labels: Vector, targets: Matrix) -> Iterator[tuple[Vector, Vector]]:
+    """Yield rows of targets with the same label, and the samples of other labels, in batches that fit into memory."""
     own = labels[targets[:, 0]]
     for label in np.unique(own):
         rows, others = np.flatnonzero(own == label), np.flatnonzero(labels != label)
-        for part in np.array_split(rows, -(-len(rows) * len(others) // HELD)):
+        for part in np.array_split(rows, -(-len(rows) * len(others) // DISTANCES_IN_MEMORY)):
             yield part, others

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
 from gramian.checks import checked_number
-from gramian.estimators._checks import unchanged_on_failure
-from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, checked_pairing, draw_pairs
+from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator
@@ -22,7 +22,7 @@ __all__ = ["LogDetKL"]
 
 
 class LogDetKL(KernelMap):
-    """Learn a kernel K = G Gᵀ near to a start K₀ = G₀ G₀ᵀ of rank r from bounds on squared distances of pairs.
+    """A kernel K = G Gᵀ near to a start K₀ = G₀ G₀ᵀ of rank r, with bounds on the squared distances of pairs.
 
     The LogDet divergence D is finite only for kernels of the same range space, so G = G₀ B. Bounds b are relaxed to ξ,
     and D(K, K₀) + γ D(diag ξ, diag b) is minimised by cyclic projections onto one pair after another (Kulis, Sustik and
@@ -34,8 +34,19 @@ class LogDetKL(KernelMap):
     ----------
     rank : int or None
         r, at most the rank of the centred K₀; None uses that rank.
-    kernel, gamma, degree, coef0, center, alpha, n_pairs
-        As for `KernelLearner`. alpha is below 1, because the distances stay positive.
+    kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
+        The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
+        "precomputed" if X is K₀ itself.
+    gamma, degree, coef0 : float
+        Parameters of the kernels that have them; gamma=None is 1/n_features.
+    center : bool
+        True starts from the r leading eigenvectors of the centred K₀, as kernel PCA does; False from those of K₀, and
+        centres G₀ afterwards.
+    alpha : float
+        α in [0, 1), for `fit`: squared distances should be at most 1 - α times those of K₀ within a class, and at least
+        1 + α times between classes.
+    n_pairs : int or None
+        The number of pairs that `fit` draws uniformly at random; None for 20 per sample.
     slack : float
         γ, the penalty weight of relaxed bounds; infinity for hard bounds. Few sets of hard bounds are feasible in a
         given range space.
@@ -47,6 +58,7 @@ class LogDetKL(KernelMap):
     tol : float
         Sweeps stop when ‖μ - μ_old‖₁ <= tol (‖μ‖₂ + ‖μ_old‖₂), for μ_old before a sweep and μ after it.
     random_state : int, RandomState, Generator or None
+        The seed of the pairs and of their order.
 
     Attributes
     ----------
@@ -59,9 +71,11 @@ class LogDetKL(KernelMap):
     n_iter_ : int
         The number of sweeps.
     converged_ : bool
+        True if the stopping rule holds.
     message_ : str
-        Why the sweeps ended.
-    n_features_in_
+        Why the fit ended.
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
@@ -117,11 +131,11 @@ class LogDetKL(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labels: shrink distances within a class and grow those between classes, by the share α.
+        """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
 
@@ -129,10 +143,10 @@ class LogDetKL(KernelMap):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             X, y = self._read_labels(X, y)
             checked_number("alpha", self.alpha, least=0, below=1)
-            n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
+            n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             self._check_settings(X.shape[0])
             kernel, rng = self._decompose(X), as_generator(self.random_state)
             self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
@@ -140,11 +154,11 @@ class LogDetKL(KernelMap):
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
-        """Learn from bounds on the squared distances of pairs.
+        """Learn from constraints on the squared distances of pairs.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         pairs : array of int, shape (m, 2)
             Indices of two different samples.
         target : array, shape (m,), or float
@@ -156,17 +170,18 @@ class LogDetKL(KernelMap):
         -------
         self
         """
-        with unchanged_on_failure(self):
-            X, asked = self._read_pairs(X, pairs, target, sense)
+        with restore_on_failure(self):
+            X, constraints = self._read_pairs(X, pairs, target, sense)
             self._check_settings(X.shape[0])
-            bad = np.flatnonzero((asked.target == 0) & (asked.sense <= 0))
+            bad = np.flatnonzero((constraints.target == 0) & (constraints.sense <= 0))
             if bad.size:
                 raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
-            self._learn(X, self._decompose(X), asked, as_generator(self.random_state))
+            self._learn(X, self._decompose(X), constraints, as_generator(self.random_state))
         self._warn()
         return self
 
     def _check_settings(self, n_samples: int) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.rank is not None:
             check_rank(self.rank, n_samples)
         if self.slack != np.inf:
@@ -174,24 +189,25 @@ class LogDetKL(KernelMap):
         checked_number("max_iter", self.max_iter, least=1, integer=True)
         checked_number("tol", self.tol, least=0)
 
-    def _learn(self, X: Any, kernel: DecomposedKernel, asked: KernelPairs, rng: np.random.Generator) -> None:
+    def _learn(self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, rng: np.random.Generator) -> None:
         """Run the projections and set the fitted attributes."""
         rank = len(kernel.values) if self.rank is None else int(self.rank)
         start = kernel_pca(kernel, rank, centred=self.center)
-        apart = Pairs(asked.pairs).predict(start) > kernel.rounding
-        self.dual_ = np.zeros(len(asked.pairs))
-        core, self.dual_[apart] = self._project(start, KernelPairs(*(column[apart] for column in asked)), rng)
+        apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
+        self.dual_ = np.zeros(len(constraints.pairs))
+        core, self.dual_[apart] = self._project(start, KernelPairs(*(column[apart] for column in constraints)), rng)
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        self._keep(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))
+        self._store_map(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))
 
-    def _project(self, start: Matrix, asked: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        """Return B Bᵀ (r, r) and μ (m,), after sweeps over the pairs."""
-        G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(asked.pairs.T)
+    def _project(self, start: Matrix, constraints: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+        """Return B Bᵀ (r, r) and the dual variables μ (m,), after sweeps over the pairs."""
+        G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(constraints.pairs.T)
         # A bound "at least 0" always holds: the inverse infinity keeps it inactive.
-        inverse = np.divide(1.0, asked.target, out=np.full(len(asked.target), np.inf), where=asked.target > 0)
+        target = constraints.target
+        inverse = np.divide(1.0, target, out=np.full(len(target), np.inf), where=target > 0)
         share = 1 / (1 + 1 / self.slack)
-        sense = asked.sense.astype(np.int8)
+        sense = constraints.sense.astype(np.int8)
         core, dual, order = np.eye(G.shape[1]), np.zeros(len(sense)), np.arange(len(sense))
         size, self.converged_ = 0.0, False
         for sweep in range(self.max_iter):

@@ -1,4 +1,4 @@
-"""POLA: a metric and a threshold learned online, by projections."""
+"""POLA: a metric and a threshold, learned online by projections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import BaseEstimator
 
-from gramian.baselines._pair_learning import check_apart, learn_from_pairs, store_matrix
+from gramian.baselines._pair_learning import check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import checked_number
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
@@ -19,33 +19,37 @@ __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
 
 
 class POLA(LearnedDistance, BaseEstimator):
-    """A distance, and a threshold b on its square, that should leave a margin of 1 between near and far pairs.
+    """A Mahalanobis distance and a threshold b on its square, which separate near from far pairs by a margin of 1.
 
-    Each pair with sign y asks for y (b - zᵀAz) >= 1. Where that does not hold, (A, b) moves to the nearest point where
-    it does, and then to the nearest one with A positive semidefinite and b >= 1. Both projections have a closed form:
-    there is no step size, though the paper by Meyer et al. speaks of tuning one. From A = 0, b = 1, so that A has the
-    rank of the data seen. A step costs O(d²), and O(d³) for the smallest eigenvalue after a near pair.
+    The constraint of a pair with sign y is y (b - zᵀAz) >= 1. If it is violated, (A, b) is projected onto it, and then
+    onto the set with A positive semidefinite and b >= 1. Both projections have a closed form, so there is no step size,
+    although the paper by Meyer et al. mentions tuning one. The start is A = 0, b = 1, so the rank of A is at most that
+    of the data. A step costs O(d²), and O(d³) after a near pair, for the smallest eigenvalue.
 
     Parameters
     ----------
     n_constraints : int or None
-        Pairs drawn from labels, as they fall; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
     n_epochs : int
-        How often `fit` and `fit_pairs` go through the pairs.
-    random_state : int, RandomState or None
-        For drawing pairs, and their order.
+        The number of passes of a call over its pairs.
+    random_state : int, RandomState, Generator or None
+        The seed of the pairs that `fit` draws, and of their order.
 
     Attributes
     ----------
     components_ : array, shape (d, d)
         The symmetric root of A; `transform(X) = X @ components_.T`.
     bias_ : float
-        b.
+        The threshold b on squared distances.
     threshold_ : float
-        After `fit_pairs`, √b; or by `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
+        Pairs at this distance or less are similar; √b after `fit_pairs`, or set by `set_threshold`,
+        `calibrate_threshold`.
     n_updates_ : int
-        Pairs of the last call that moved A.
-    message_, n_features_in_
+        The number of steps in the last call.
+    message_ : str
+        Why the last call ended.
+    n_features_in_ : int
+        The number of features of X.
 
     References
     ----------
@@ -71,7 +75,7 @@ class POLA(LearnedDistance, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, through random pairs of samples.
+        """Learn from class labels, by random pairs of samples.
 
         Parameters
         ----------
@@ -92,9 +96,9 @@ class POLA(LearnedDistance, BaseEstimator):
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
         pairs : array of int, shape (m, 2)
-            Rows of X. Pairs of samples that coincide are left out.
+            Row indices of X. Pairs of samples that coincide are ignored.
         y : array of +1 and -1, shape (m,)
-            +1 for pairs that should be near, -1 for pairs that should be far. One kind will do.
+            +1 for near pairs, -1 for far pairs. Pairs of one kind are sufficient.
 
         Returns
         -------
@@ -104,7 +108,7 @@ class POLA(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, GivenPairs(pairs, y=y))
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn on from pairs of some more labelled samples; the first call is `fit`.
+        """Continue from the current (A, b) with pairs of new labelled samples; the first call is equivalent to `fit`.
 
         Parameters
         ----------
@@ -118,27 +122,29 @@ class POLA(LearnedDistance, BaseEstimator):
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
-        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
+        """Continue from the current (A, b) with new pairs; the arguments are those of `fit_pairs`."""
         X, pairs = pairs_of_points(X, pairs)
         return learn_from_pairs(self, X, GivenPairs(pairs, y=y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        """Set the threshold that was learned along with the metric."""
+        """Set the threshold √b, which is learned with the metric."""
         self.set_threshold(self.bias_**0.5)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
+        """Learn A from pairs of rows of X, and set the fitted attributes."""
         if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
         signs = checked_signs(given.y, len(given), both=False)
         z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
-        # A pair that coincides moves b alone, and a far one takes back all that b has learned.
+        # A pair of coincident samples would change b only; a far one would reset it.
         apart = np.abs(z).max(axis=1) > 0
-        check_apart(apart)
+        check_distinct_pairs(apart)
         A = self.get_mahalanobis_matrix() if resume else np.zeros((X.shape[1], X.shape[1]))
         b, self.n_updates_ = self.bias_ if resume else 1.0, 0
         for _ in range(self.n_epochs):
@@ -152,7 +158,7 @@ class POLA(LearnedDistance, BaseEstimator):
 
 
 def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]:
-    """The nearest A (d, d) and b with sign (b - zᵀAz) >= 1; themselves where that holds."""
+    """Return the nearest A (d, d) and b with sign (b - zᵀAz) >= 1; the arguments themselves if they satisfy it."""
     loss = sign * (z @ A @ z - b) + 1
     if loss <= 0:
         return A, b
@@ -161,9 +167,10 @@ def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix
 
 
 def project_onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
-    """The nearest positive semidefinite A (d, d), and b >= 1, after one pair took A out of the cone or left it there.
+    """Return the nearest positive semidefinite A (d, d) and the nearest b >= 1, after the projection onto a pair.
 
-    A near pair takes a matrix of rank one away: at most one eigenvalue is negative then. A far pair adds one.
+    A near pair (sign +1) subtracts a matrix of rank one, so that at most one eigenvalue of A is negative. A far pair
+    (sign -1) adds one, so that A is positive semidefinite already.
     """
     b = max(1.0, b)
     if sign < 0:

@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators._checks import unchanged_on_failure
-from gramian.estimators._kernel_map import KernelMap, check_rank, checked_pairing
+from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
 from gramian.starts.kernel_pca import DecomposedKernel, align_signs, check_varies
 from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import checked_pairs, checked_signs
@@ -26,7 +26,7 @@ SMALLEST_EIGENVALUE = 1e-6
 
 
 class KernelSpectralRegression(KernelMap):
-    """Learn an embedding G = K₀ A of rank at most r from a graph of nearest neighbours and pairs.
+    """An embedding G = K₀ A of rank at most r, by the eigenvectors of a graph of nearest neighbours and pairs.
 
     The graph has an edge between nearest neighbours under K₀ and between the samples of similar pairs, and none
     between those of dissimilar pairs. With adjacency N and degrees D, let q be the leading eigenvectors of
@@ -37,13 +37,19 @@ class KernelSpectralRegression(KernelMap):
     ----------
     rank : int
         r, the largest number of eigenvectors used. Those without a positive eigenvalue are omitted.
-    kernel, gamma, degree, coef0, n_pairs
-        As for `KernelLearner`.
+    kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
+        The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
+        "precomputed" if X is K₀ itself.
+    gamma, degree, coef0 : float
+        Parameters of the kernels that have them; gamma=None is 1/n_features.
+    n_pairs : int or None
+        The number of pairs that `fit` draws uniformly at random; None for 20 per sample.
     n_neighbors : int
         The number of nearest neighbours that each sample has an edge to; 0 for a graph of the pairs only.
     ridge : float
         α, which is added to the diagonal of K₀ as it is, without scaling, as published.
     random_state : int, RandomState, Generator or None
+        The seed of the pairs that `fit` draws.
 
     Attributes
     ----------
@@ -54,7 +60,10 @@ class KernelSpectralRegression(KernelMap):
     eigenvalues_ : array, shape (r,)
         Eigenvalues of the graph, descending. An eigenvalue 1 means that the graph is not connected; its eigenvector
         separates the components.
-    message_, n_features_in_
+    message_ : str
+        Why the fit ended.
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
@@ -98,11 +107,11 @@ class KernelSpectralRegression(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from the labels of random pairs.
+        """Learn from class labels, by random pairs of samples.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
 
@@ -110,9 +119,9 @@ class KernelSpectralRegression(KernelMap):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             X, y = self._read_labels(X, y)
-            n_pairs = checked_pairing(y, self.n_pairs)
+            n_pairs = resolve_n_pairs(y, self.n_pairs)
             self._check_settings(X.shape[0])
             pairs, same = labelled_pairs(y, n_pairs, random_state=as_generator(self.random_state))
             self._learn(X, self._decompose(X), pairs, same)
@@ -123,17 +132,18 @@ class KernelSpectralRegression(KernelMap):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         pairs : array of int, shape (m, 2)
-            Indices of two different samples. A pair given with both signs counts as different.
-        y : array of +1 (same) and -1 (different), shape (m,)
+            Indices of two different samples. A pair given with both signs counts as dissimilar.
+        y : array of +1 and -1, shape (m,)
+            +1 for similar pairs, -1 for dissimilar pairs.
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
-            X = validate_data(self, X, **self._input_kernel.input_kinds, ensure_min_samples=2)
+        with restore_on_failure(self):
+            X = validate_data(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
             pairs = checked_pairs(pairs, X.shape[0])
             same = checked_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])
@@ -141,6 +151,7 @@ class KernelSpectralRegression(KernelMap):
         return self
 
     def _check_settings(self, n_samples: int) -> None:
+        """Raise a ValueError that names the first invalid parameter."""
         check_rank(self.rank, n_samples)
         checked_number("n_neighbors", self.n_neighbors, least=0, integer=True)
         checked_number("ridge", self.ridge, least=0, strict=True)
@@ -148,8 +159,8 @@ class KernelSpectralRegression(KernelMap):
     def _learn(self, X: Any, kernel: DecomposedKernel, pairs: Matrix, same: Vector) -> None:
         """Build the graph, solve the regressions and set the fitted attributes."""
         check_varies(kernel)
-        graph = constrained_graph(kernel.kernel, self.n_neighbors, pairs, same)
-        self.eigenvalues_, responses = graph_responses(graph, self.rank)
+        graph = build_graph(kernel.kernel, self.n_neighbors, pairs, same)
+        self.eigenvalues_, responses = compute_responses(graph, self.rank)
         coefficients = kernel.solve(responses, self.ridge)
         inside = kernel.vectors.T @ responses
         # aᵀ (K₀ + α I) a = yᵀ a. `coefficients` lack the part y/α of a that is orthogonal to the range of K₀: add it.
@@ -157,10 +168,10 @@ class KernelSpectralRegression(KernelMap):
         coefficients /= np.sqrt(np.sum(responses * coefficients, axis=0) + across)
         embedding = (kernel.vectors * kernel.values) @ (kernel.vectors.T @ coefficients)
         self.message_ = "solved in closed form"
-        self._keep(X, kernel, embedding.astype(X.dtype), coefficients)
+        self._store_map(X, kernel, embedding.astype(X.dtype), coefficients)
 
 
-def constrained_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Matrix:
+def build_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Matrix:
     """Return the adjacency matrix (n, n): 1 for nearest neighbours and similar pairs, 0 for dissimilar pairs."""
     N = np.zeros(K.shape)
     near = neighbour_edges(kernel_distances(K), n_neighbors)
@@ -170,7 +181,7 @@ def constrained_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) 
     return N
 
 
-def graph_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
+def compute_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
     """Return the leading eigenvalues (k,), descending, of D^{-1/2} N D^{-1/2} and the responses D^{-1/2} q, (n, k).
 
     The trivial eigenvector D^{1/2} 1 and eigenvalues that are not positive are omitted, so that k <= rank.

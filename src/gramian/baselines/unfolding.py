@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators._checks import unchanged_on_failure
+from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
@@ -31,7 +31,7 @@ LARGEST_GAP = 1e-3
 
 
 class MaximumVarianceUnfolding(BaseEstimator):
-    """Embed samples by the centred kernel K of largest trace that preserves the distances of nearest neighbours.
+    """An embedding by the centred kernel K of largest trace that preserves the distances of nearest neighbours.
 
     cvxpy solves the semidefinite programme max tr K subject to K PSD, K 1 = 0 and K_ii + K_jj - 2 K_ij = ‖x_i - x_j‖²
     for the edges (i, j) of the neighbourhood graph. The embedding is given by the r leading eigenvectors of K. It uses
@@ -41,8 +41,11 @@ class MaximumVarianceUnfolding(BaseEstimator):
     ----------
     rank : int
         r, the number of columns of the embedding.
-    kernel, gamma, degree, coef0
-        As for `KernelLearner`. The distances are those of K₀, which are Euclidean for "linear".
+    kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
+        The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
+        "precomputed" if X is K₀ itself. Distances are those of K₀, which are Euclidean for "linear".
+    gamma, degree, coef0 : float
+        Parameters of the kernels that have them; gamma=None is 1/n_features.
     n_neighbors : int
         The number of nearest neighbours that each sample has an edge to. The graph must be connected.
     solver : str
@@ -55,12 +58,16 @@ class MaximumVarianceUnfolding(BaseEstimator):
     eigenvalues_ : array, shape (n,)
         All eigenvalues of K, descending. The embedding omits those after the first r.
     edges_ : array of int, shape (m, 2)
+        The edges of the neighbourhood graph, as indices i < j of samples.
     weights_ : array, shape (m,)
         Solution of the dual problem: min Σ w d, for squared distances d of the edges, over weights w whose Laplacian
         Σ w (e_i - e_j)(e_i - e_j)ᵀ has no eigenvalue below 1, except that of the vector 1.
     gap_ : float
         The relative duality gap 1 - tr K / Σ w d.
-    n_features_in_
+    message_ : str
+        The status that cvxpy reports, such as "optimal".
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
@@ -81,6 +88,8 @@ class MaximumVarianceUnfolding(BaseEstimator):
     >>> bool(abs(np.ptp(straight) - np.linalg.norm(np.diff(X, axis=0), axis=1).sum()) < 1e-3)
     True
     """
+
+    message_: str
 
     def __init__(
         self,
@@ -106,24 +115,25 @@ class MaximumVarianceUnfolding(BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : ignored
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
-            kernel = InputKernel.of(self)
-            X = validate_data(self, X, **kernel.input_kinds, ensure_min_samples=2)
+        with restore_on_failure(self):
+            kernel = InputKernel.from_estimator(self)
+            X = validate_data(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
             checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
             distances = kernel_distances(kernel.decompose(X).kernel)
             self.edges_ = neighbour_edges(distances, self.n_neighbors)
             check_connected(self.edges_, len(distances), self.n_neighbors)
             lengths = distances[tuple(self.edges_.T)]
-            K, self.weights_ = solve_unfolding(self.edges_, lengths, len(distances), self.solver)
-            values, vectors = scipy.linalg.eigh(K)
+            solution = solve_unfolding(self.edges_, lengths, len(distances), self.solver)
+            self.weights_, self.message_ = solution.weights, solution.status
+            values, vectors = scipy.linalg.eigh(solution.kernel)
             self.eigenvalues_ = np.maximum(values[::-1], 0)
             bound = float(self.weights_ @ lengths)
             self.gap_ = 1 - float(self.eigenvalues_.sum()) / bound if bound > 0 else 0.0
@@ -133,7 +143,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
-        """Fit, and return `embedding_`, shape (n, r)."""
+        """Return `embedding_`, shape (n, r), after `fit`."""
         return self.fit(X).embedding_
 
     def kernel_matrix(self) -> Matrix:
@@ -142,7 +152,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
         return self.embedding_ @ self.embedding_.T
 
     def __sklearn_tags__(self) -> Any:
-        return InputKernel.of(self).set_tags(super().__sklearn_tags__())
+        return InputKernel.from_estimator(self).set_tags(super().__sklearn_tags__())
 
     def _warn(self) -> None:
         """Issue a ConvergenceWarning if the duality gap is large."""
@@ -151,6 +161,14 @@ class MaximumVarianceUnfolding(BaseEstimator):
                 f"the solution is inaccurate: its relative duality gap is {self.gap_:.1e}. Choose another solver.",
                 ConvergenceWarning,
             )
+
+
+class Unfolding(NamedTuple):
+    """A solution of the semidefinite programme: K (n, n), dual weights (m,), and the status of cvxpy."""
+
+    kernel: Matrix
+    weights: Vector
+    status: str
 
 
 def import_cvxpy() -> Any:
@@ -173,7 +191,7 @@ def check_connected(edges: Matrix, n: int, n_neighbors: int) -> None:
         )
 
 
-def edge_constraints(edges: Matrix, n: int) -> scipy.sparse.csr_array:
+def build_edge_constraints(edges: Matrix, n: int) -> scipy.sparse.csr_array:
     """Return the matrix (m, (n-1)²) that maps a Gram matrix L, flattened by rows, to squared distances of the edges.
 
     L is that of the samples 1 .. n-1; sample 0 is the origin.
@@ -185,8 +203,8 @@ def edge_constraints(edges: Matrix, n: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((value[inside], (row[inside], column[inside])), shape=(len(edges), k * k))
 
 
-def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> tuple[Matrix, Vector]:
-    """Return the centred K (n, n) of largest trace and the feasible dual weights (m,).
+def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> Unfolding:
+    """Return the centred K (n, n) of largest trace, feasible dual weights (m,), and the status of cvxpy.
 
     The variable is L (n-1, n-1), the Gram matrix of the other samples when sample 0 is the origin. Unlike a centred K,
     L can be positive definite, as interior-point methods require. The objective tr L - 1ᵀ L 1 / n is the variance,
@@ -195,7 +213,7 @@ def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> tu
     cp = import_cvxpy()
     unit = float(distances.mean()) or 1.0
     L = cp.Variable((n - 1, n - 1), PSD=True)
-    constraint = edge_constraints(edges, n) @ cp.vec(L, order="C") == distances / unit
+    constraint = build_edge_constraints(edges, n) @ cp.vec(L, order="C") == distances / unit
     problem = cp.Problem(cp.Maximize(cp.trace(L) - cp.sum(L) / n), [constraint])
     try:
         with warnings.catch_warnings():
@@ -208,10 +226,14 @@ def solve_unfolding(edges: Matrix, distances: Vector, n: int, solver: str) -> tu
         raise ValueError(f"solver={solver!r} found the problem {problem.status}. Choose another solver of cvxpy.")
     K = np.pad(unit * L.value, ((1, 0), (1, 0)))
     K = K - K.mean(axis=0)
-    return K - K.mean(axis=1, keepdims=True), scale_to_feasible(edges, constraint.dual_value, n)
+    weights = scale_to_feasible(edges, constraint.dual_value, n)
+    return Unfolding(K - K.mean(axis=1, keepdims=True), weights, str(problem.status))
 
 
 def scale_to_feasible(edges: Matrix, weights: Vector, n: int) -> Vector:
-    """Return weights (m,) scaled so that the second smallest eigenvalue of their Laplacian is 1, else infinite ones."""
+    """Return weights (m,) scaled so that the second smallest eigenvalue of their Laplacian is 1.
+
+    If that eigenvalue is not positive, the weights are infinite.
+    """
     least = scipy.linalg.eigvalsh(Pairs(edges, n).weigh(weights, np.eye(n)), subset_by_index=[1, 1])[0]
     return weights / least if least > 0 else np.full(len(edges), np.inf)

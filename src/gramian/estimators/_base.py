@@ -1,4 +1,4 @@
-"""What all estimators share: how settings become parts, and a problem a result."""
+"""The base class of the estimators: it turns parameters into parts, minimises, and stores the result."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
-__all__ = ["PSDEstimator", "check_finite", "uses_online", "whitened_geometry"]
+__all__ = ["PSDEstimator", "check_finite", "make_whitened_geometry", "supports_partial_fit"]
 
-# Up to this dimension the second moment of the data is worth its d x d products.
+# The largest number of features for which the d x d second moment of the data is computed.
 LARGEST_MOMENT = 500
 RIDGE = 1e-5
-# So many samples a feature are enough for the second moment.
+# The second moment is estimated from this many samples per feature.
 SAMPLES_PER_FEATURE = 20
 
 
 class PSDEstimator(BaseEstimator):
-    """An estimator that lowers an objective on a geometry with a solver.
+    """Base class of estimators that minimise an objective over a geometry with a solver.
 
     Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback
     and verbose; fitting gives them factor_, n_iter_, converged_, message_, history_ and timings_.
@@ -55,20 +55,23 @@ class PSDEstimator(BaseEstimator):
     history_: dict[str, Vector]
     timings_: dict[str, float]
 
-    def _generator(self) -> np.random.Generator:
-        """Return the source of all randomness of one call, fixed by random_state."""
+    def _make_generator(self) -> np.random.Generator:
+        """Return the random generator of one call, seeded by random_state."""
         return as_generator(self.random_state)
 
-    def _geometry(self) -> Geometry:
-        """Return the geometry, given as an object or by name."""
+    def _resolve_geometry(self) -> Geometry:
+        """Return the geometry; the parameter is a name or an object."""
         return resolve_part("geometry", self.geometry, GEOMETRIES, Geometry)
 
-    def _execution(self) -> Execution:
-        """Return the execution that n_jobs stands for."""
+    def _resolve_execution(self) -> Execution:
+        """Return the execution that n_jobs selects."""
         return resolve_execution(self.n_jobs)
 
-    def _solver(self, rng: np.random.Generator) -> Solver:
-        """Return the solver, given as an object or by name; by name, online solvers take batch_size and a seed."""
+    def _resolve_solver(self, rng: np.random.Generator) -> Solver:
+        """Return the solver; the parameter is a name or an object.
+
+        An online solver given by name takes batch_size and a random seed.
+        """
         checked_number("max_iter", self.max_iter, least=0, integer=True)
         checked_number("n_epochs", self.n_epochs, least=0, integer=True)
         checked_number("batch_size", self.batch_size, least=1, integer=True)
@@ -78,8 +81,8 @@ class PSDEstimator(BaseEstimator):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _journal(self, cost_scale: float = 1.0) -> Journal:
-        """Return the journal of one fit; it starts the clock."""
+    def _open_journal(self, cost_scale: float = 1.0) -> Journal:
+        """Return the journal of one fit, with its clock started."""
         checked_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
         check_callback(self.callback)
         return Journal(self.callback, progress_printer(self.verbose), cost_scale)
@@ -94,13 +97,13 @@ class PSDEstimator(BaseEstimator):
         at_most: int | None = None,
         **more: Any,
     ) -> Result:
-        """Return the result of minimising from a point; more settings are those of `minimize`."""
+        """Return the result of minimising from a point; further arguments are passed to `minimize`."""
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if at_most is None else min(iterations, at_most)
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
-    def _store(self, factor: Matrix, result: Result, journal: Journal) -> None:
-        """Set what users see of a fit."""
+    def _store_result(self, factor: Matrix, result: Result, journal: Journal) -> None:
+        """Set the fitted attributes."""
         self.factor_ = check_finite(factor)
         self.n_iter_ = len(journal.records) - 1
         self.converged_, self.message_ = result.converged, result.message
@@ -108,7 +111,7 @@ class PSDEstimator(BaseEstimator):
         journal.end(result.message)
 
     def _warn(self, result: Result, advice: str = "Raise max_iter or tol, or scale the features of X alike.") -> None:
-        """Warn where a batch solver ended before a rule held, or an online one ended too high."""
+        """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
         if np.isnan(norm[-1]):
             if cost[-1] <= cost[0]:
@@ -133,26 +136,26 @@ class PSDEstimator(BaseEstimator):
 
 
 def check_finite(factor: Matrix) -> Matrix:
-    """Return a factor, if it is finite."""
+    """Return the factor; raise a ValueError if an entry is not finite."""
     if not np.isfinite(factor).all():
         raise ValueError("the factor is no longer finite: the steps were too long. Scale X, or lower the step.")
     return factor
 
 
-def whitened_geometry(features: Features) -> Scaled:
-    """Return the scaled geometry with the data's second moment, where that is cheap."""
+def make_whitened_geometry(features: Features) -> Scaled:
+    """Return the scaled geometry, with the second moment (d, d) of the data unless d is large or exceeds n."""
     n, d = features.shape
     if d > min(n, LARGEST_MOMENT):
         return Scaled()
     rows = features.take(np.arange(0, n, -(-n // (SAMPLES_PER_FEATURE * d))))
     moment = rows.pull(rows.dense()) / rows.shape[0]
-    # A ridge, for features that are copies of others, and one for those that are zero.
+    # The first ridge is for features that are copies of others, the second for features that are always zero.
     own, limits = np.diag(moment), np.finfo(moment.dtype)
     return Scaled(moment + np.diag(RIDGE * own + max(limits.eps * own.max(), limits.tiny)))
 
 
-def uses_online(estimator: Any) -> bool:
-    """Return True if partial_fit is possible."""
+def supports_partial_fit(estimator: Any) -> bool:
+    """Return True if the solver is online; else raise an AttributeError, as `available_if` expects."""
     if isinstance(estimator.solver, Online) or estimator.solver == "online":
         return True
     raise AttributeError(f"partial_fit needs solver='online'; this one has solver={estimator.solver!r}.")

@@ -1,4 +1,4 @@
-"""Input, checked once, at the estimators' door. Errors say which argument, what came, and what to do."""
+"""Checks of the parameters of estimators. Errors name the argument, its value, and what to do."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ __all__ = [
     "LARGEST_FULL",
     "check_callback",
     "check_components",
+    "check_metric_settings",
     "check_scale",
-    "checked_rank",
     "resolve_part",
-    "unchanged_on_failure",
+    "resolve_rank",
+    "restore_on_failure",
 ]
 
 Kind = TypeVar("Kind")
-#: Full-rank factors of more features than this are refused.
+#: The largest number of features for which a full-rank factor is learned.
 LARGEST_FULL = 5000
 
 
 def resolve_part(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type[Kind]) -> Kind:
-    """Return an object that is given as itself or by its name in a registry."""
+    """Return the object itself, or a new object of the class that the registry has under this name."""
     if isinstance(value, kind):
         return value
     if isinstance(value, str) and value in registry:
@@ -37,19 +38,19 @@ def resolve_part(name: str, value: Any, registry: Mapping[str, type[Kind]], kind
 
 
 def check_scale(geometry: Geometry) -> None:
-    """Raise a ValueError for geometries whose matrices have no scale, where distances need one."""
+    """Raise a ValueError if the matrices of the geometry have no scale, which distances need."""
     if geometry.bounded:
         raise ValueError(f"geometry={geometry!r} has no scale. Choose 'scaled', 'flat' or 'polar'.")
 
 
 def check_callback(callback: Any) -> None:
-    """Raise a ValueError unless a callback can be called, or is None."""
+    """Raise a ValueError unless the callback is callable or None."""
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r} cannot be called. Give a function of one argument, or None.")
 
 
-def checked_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
-    """Return the rank; None stands for full rank."""
+def resolve_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
+    """Return the rank as an integer: n_features if None; raise a ValueError if the geometry cannot have it."""
     if rank is None:
         return n_features
     checked_number("rank", rank, least=1, integer=True)
@@ -65,7 +66,7 @@ def checked_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
 
 
 def check_components(n_components: Any, n_features: int, geometry: Geometry) -> None:
-    """Raise a ValueError unless a distance of this rank can be learned on this geometry."""
+    """Raise a ValueError unless the geometry has distances of rank n_components on n_features features."""
     check_scale(geometry)
     if n_components is None and n_features > LARGEST_FULL:
         raise ValueError(
@@ -82,9 +83,21 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
         raise ValueError(f"geometry={geometry!r} learns full-rank distances. Choose n_components=None.")
 
 
+def check_metric_settings(learner: Any) -> None:
+    """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
+    for name in ("n_targets", "n_impostors", "n_rounds"):
+        checked_number(name, getattr(learner, name), least=1, integer=True)
+    for name in ("pull", "shrinkage"):
+        checked_number(name, getattr(learner, name), least=0)
+    if learner.regularisation != "auto":
+        checked_number("regularisation", learner.regularisation, least=0)
+    if learner.n_constraints is not None:
+        checked_number("n_constraints", learner.n_constraints, least=1, integer=True)
+
+
 @contextmanager
-def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was before, whatever interrupts the block."""
+def restore_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of the estimator if the block raises an exception."""
     before = dict(vars(estimator))
     try:
         yield

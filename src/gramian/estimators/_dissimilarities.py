@@ -1,4 +1,4 @@
-"""Known dissimilarities, read from matrices or pairs, checked and merged; and embeddings to continue from."""
+"""Dissimilarities read from matrices or pairs, checked and merged; and embeddings extended by new samples."""
 
 from __future__ import annotations
 
@@ -15,40 +15,43 @@ from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import checked_pairs
 from gramian.types import Matrix, Vector
 
-__all__ = ["add_samples", "align", "check_and_connect", "merge", "read_matrix", "read_pairs"]
+__all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities", "read_matrix", "read_pairs"]
 
 
 def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities:
-    """Return the dissimilarities in a square matrix, each pair once."""
+    """Return the squared dissimilarities of a matrix (n, n), each known pair once."""
     n = X.shape[0]
     if X.shape != (n, n):
         raise ValueError(f"X has shape {X.shape}; expected a square matrix, or metric='euclidean' for features.")
     pairs = triangle_pairs(n)
-    values = lower_triangle("X", X, pairs)
+    values = read_lower_triangle("X", X, pairs)
     if sample_weight is not None and np.asarray(sample_weight).shape == (n, n):
         weight = checked_weight(
-            lower_triangle("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype
+            read_lower_triangle("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype
         )
     else:
         weight = np.multiply(*checked_weight(sample_weight, n, X.dtype)[pairs.T])
     known = check_and_square(
         Dissimilarities(n, pairs, values, weight).take(np.flatnonzero(~np.isnan(values) & (weight > 0))), squared
     )
-    if (bad := np.flatnonzero(np.abs(np.diagonal(X)) > rounding(X))).size:
+    if (bad := np.flatnonzero(np.abs(np.diagonal(X)) > rounding_tolerance(X))).size:
         raise ValueError(f"X[{bad[0]}, {bad[0]}] = {X[bad[0], bad[0]]}; the diagonal must be 0, or NaN.")
     return known
 
 
-def rounding(values: Matrix) -> float:
-    """Return the size up to which differences are rounding."""
+def rounding_tolerance(values: Matrix) -> float:
+    """Return the largest difference between entries that counts as rounding."""
     return float(np.finfo(values.dtype).eps) ** 0.5 * float(np.fmax.reduce(np.abs(values), axis=None, initial=0))
 
 
-def lower_triangle(name: str, matrix: Matrix, pairs: Matrix) -> Vector:
-    """Return the entries below the diagonal, or above where those are NaN; a ValueError if the two differ."""
+def read_lower_triangle(name: str, matrix: Matrix, pairs: Matrix) -> Vector:
+    """Return the entries (m,) below the diagonal; NaN are replaced by the entries above it.
+
+    Raises a ValueError if the matrix is not symmetric.
+    """
     below, above = triangle_pack(np.ascontiguousarray(matrix))
     with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero(np.abs(below - above) > rounding(matrix))
+        bad = np.flatnonzero(np.abs(below - above) > rounding_tolerance(matrix))
     if bad.size:
         i, j = pairs[bad[0]]
         raise ValueError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]}, but [{j}, {i}] is {matrix[j, i]}.")
@@ -59,7 +62,7 @@ def lower_triangle(name: str, matrix: Matrix, pairs: Matrix) -> Vector:
 def read_pairs(
     pairs: Any, dissimilarity: Any, n_samples: int | None, sample_weight: Any, squared: bool
 ) -> Dissimilarities:
-    """Return the dissimilarities of pairs, each once."""
+    """Return the squared dissimilarities of pairs (m, 2), each pair once."""
     checked_number("n_samples", 2 if n_samples is None else n_samples, least=2, integer=True)
     if n_samples is None:
         n_samples = int(check_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
@@ -74,7 +77,7 @@ def read_pairs(
 
 
 def check_and_square(known: Dissimilarities, squared: bool) -> Dissimilarities:
-    """Return dissimilarities after checks, squared where they are not yet."""
+    """Return squared dissimilarities; raise a ValueError if they are negative, not finite, or too large."""
     values = known.squared
     if (bad := np.flatnonzero(~((values >= 0) & np.isfinite(values)))).size:
         (j, i), value = known.pairs[bad[0]], values[bad[0]]
@@ -87,45 +90,51 @@ def check_and_square(known: Dissimilarities, squared: bool) -> Dissimilarities:
 
 
 def merge_duplicates(known: Dissimilarities) -> Dissimilarities:
-    """Return each pair once, in order, with the sum of its weights; a ValueError if dissimilarities contradict."""
+    """Return each pair once, sorted, with the sum of its weights.
+
+    Raises a ValueError if a pair has two different dissimilarities.
+    """
     first, copies = known.unique()
     kept = known.take(first)
-    if (bad := np.flatnonzero(np.abs(known.squared - kept.squared[copies]) > rounding(known.squared))).size:
+    if (bad := np.flatnonzero(np.abs(known.squared - kept.squared[copies]) > rounding_tolerance(known.squared))).size:
         j, i = known.pairs[bad[0]]
         raise ValueError(f"the pair ({i}, {j}) is given more than once, with different dissimilarities. Give it once.")
     return kept._replace(weight=np.bincount(copies, known.weight).astype(known.weight.dtype))
 
 
-def merge(before: Dissimilarities, new: Dissimilarities) -> Dissimilarities:
-    """Return the new dissimilarities, and those of other pairs that were known before."""
+def merge_dissimilarities(before: Dissimilarities, new: Dissimilarities) -> Dissimilarities:
+    """Return the union of old and new dissimilarities; the new ones replace old ones of the same pairs."""
     columns = [np.concatenate(both).astype(both[1].dtype) for both in zip(new[1:4], before[1:4], strict=True)]
     together = Dissimilarities(max(before.n_samples, new.n_samples), *columns)
     return together.take(together.unique()[0])
 
 
 def check_and_connect(known: Dissimilarities, rank: int) -> Dissimilarities:
-    """Return dissimilarities with their graph; a ValueError unless they connect all samples, more than r."""
+    """Return the dissimilarities, with their graph if some pairs are unknown.
+
+    Raises a ValueError unless the known pairs connect all samples, and rank < n_samples.
+    """
     checked_number("n_components", rank, least=1, integer=True)
     if rank >= known.n_samples:
         raise ValueError(f"n_components={rank} is not below n_samples={known.n_samples}. Choose a smaller one.")
     if not known.complete:
-        check_seen(known)
+        check_no_isolated_sample(known)
     if not known.squared.any():
         raise ValueError("every known dissimilarity is 0: there is nothing to embed.")
-    return known if known.complete else known._replace(graph=connect_samples(known))
+    return known if known.complete else known._replace(graph=build_graph(known))
 
 
-def check_seen(known: Dissimilarities) -> None:
-    """Raise a ValueError that names the first sample in no pair."""
-    # No more than this is made before it is clear that n_samples is no mistake.
+def check_no_isolated_sample(known: Dissimilarities) -> None:
+    """Raise a ValueError that names the first sample without a known dissimilarity."""
+    # m pairs touch at most 2 m samples: a larger array is not needed, even if n_samples is wrong and huge.
     seen = np.zeros(min(known.n_samples, 2 * len(known.pairs) + 1), bool)
     seen[known.pairs[known.pairs < len(seen)]] = True
     if not seen.all():
         raise ValueError(f"sample {np.argmin(seen)} has no known dissimilarity; give one, or drop the sample.")
 
 
-def connect_samples(known: Dissimilarities) -> Any:
-    """Return distances as a sparse lower triangle; a ValueError unless they connect all samples."""
+def build_graph(known: Dissimilarities) -> Any:
+    """Return the distances as a sparse lower triangle (n, n); raise a ValueError unless the graph is connected."""
     graph = scipy.sparse.csr_array((np.sqrt(known.squared), tuple(known.pairs.T)), shape=(known.n_samples,) * 2)
     parts, labels = connected_components(graph, directed=False)
     if parts > 1:
@@ -135,7 +144,10 @@ def connect_samples(known: Dissimilarities) -> Any:
 
 
 def add_samples(embedding: Matrix, known: Dissimilarities, r: int) -> Matrix:
-    """Return an embedding with new samples added, each trilaterated from earlier neighbours, or random without any."""
+    """Return the embedding (n, r) extended by new samples.
+
+    A new sample is trilaterated from its known distances to earlier samples; without any, its place is random.
+    """
     n, total = len(embedding), known.n_samples
     if embedding.shape[1] != r:
         raise ValueError(f"n_components={r}, but the embedding has {embedding.shape[1]} columns. Call fit instead.")
@@ -149,7 +161,10 @@ def add_samples(embedding: Matrix, known: Dissimilarities, r: int) -> Matrix:
 
 
 def trilaterate(neighbours: Matrix, squares: Vector) -> Vector:
-    """Return the place (r,) at squared distances from neighbours (k, r): least squares, and outwards of their span."""
+    """Return the point (r,) whose squared distances (k,) to neighbours (k, r) fit in least squares.
+
+    The distance that remains is taken orthogonally to the span of the neighbours, away from the origin.
+    """
     centre = neighbours.mean(axis=0)
     spread = neighbours - centre
     excess = np.sum(spread**2, axis=1) - squares
@@ -162,7 +177,10 @@ def trilaterate(neighbours: Matrix, squares: Vector) -> Vector:
 
 
 def align(G: Matrix, before: Matrix | None) -> Matrix:
-    """Return G rotated and shifted onto the samples of `before`; onto principal axes without it."""
+    """Return G (n, r) rotated and shifted to the best fit of the earlier embedding `before`.
+
+    If `before` is None, G is centred and rotated to its principal axes.
+    """
     common = G if before is None else G[: len(before)]
     G, common = G - common.mean(axis=0), common - common.mean(axis=0)
     if before is None:

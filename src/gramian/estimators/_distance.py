@@ -1,4 +1,4 @@
-"""What a learned distance can be asked: transform, distances of pairs, same or different."""
+"""The methods of learned distances: transform, distances of pairs, and their classification by a threshold."""
 
 from __future__ import annotations
 
@@ -19,35 +19,42 @@ __all__ = ["LearnedDistance"]
 
 
 def has_threshold(learner: Any) -> bool:
-    """True where pairs can be told to be the same or not."""
+    """Return True if a threshold is set; else raise an AttributeError, as `available_if` expects."""
     if hasattr(learner, "threshold_"):
         return True
     raise AttributeError("no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y.")
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Methods of estimators with `components_` (r, d): the distance of u and v is ‖components_ (u - v)‖."""
+    """Mixin for estimators with `components_` (r, d): the distance of u and v is ‖components_ (u - v)‖."""
 
     components_: Matrix
     threshold_: float
 
     def transform(self, X: Any) -> Matrix:
-        """Map samples into the learned space, (n, r): Euclidean distances there are the learned ones.
+        """Return X @ components_.T, shape (n, r): its Euclidean distances are the learned distances.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
         """
-        return self._map(X)
+        return self._map_to_array(X)
 
-    def _map(self, X: Any) -> Matrix:
-        """Return mapped samples as an array, whatever `set_output` says of `transform`."""
+    def _map_to_array(self, X: Any) -> Matrix:
+        """Return the mapped samples as an array (n, r), also if `set_output` selects another container."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
 
     def pair_distance(self, pairs: Any, X: Any = None) -> Vector:
-        """Learned distances (m,), not squared, of pairs (m, 2, d), or of pairs (m, 2) of rows of X."""
+        """Return the learned distances of pairs, not squared, shape (m,).
+
+        Parameters
+        ----------
+        pairs : array, shape (m, 2, d), or array of int, shape (m, 2)
+            Pairs of points; with X, row indices of X.
+        X : array or sparse matrix, shape (n, d), optional
+        """
         check_is_fitted(self)
         if X is None:
             points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="pairs")
@@ -55,40 +62,46 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
             return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
-        Z = self._map(X)
+        Z = self._map_to_array(X)
         index = check_indices(pairs, "pairs", 2, len(Z))
         return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:
-        """The larger the more alike: minus the learned distance, (m,)."""
+        """Return minus the learned distances of pairs, shape (m,): a similarity score.
+
+        Parameters
+        ----------
+        pairs, X
+            Pairs of points (m, 2, d); or pairs (m, 2) of row indices of X.
+        """
         return -self.pair_distance(pairs, X)
 
     def get_metric(self) -> Callable[..., float]:
-        """A function (u, v, squared=False) of two vectors: their learned distance. Independent of this estimator."""
+        """Return the learned distance as a function (u, v, squared=False); it does not refer to this estimator."""
         check_is_fitted(self)
         return Metric(self.components_.copy())
 
     def get_mahalanobis_matrix(self) -> Matrix:
-        """W = components_ᵀ components_, (d, d)."""
+        """Return W = components_ᵀ components_, shape (d, d)."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
     def set_threshold(self, threshold: float) -> Self:
-        """Calls pairs at most this far apart the same."""
+        """Set the threshold: `predict` classifies pairs at this distance or less as similar."""
         check_is_fitted(self)
         self.threshold_ = float(threshold)
         return self
 
     def calibrate_threshold(self, pairs: Any, y: Any, X: Any = None, strategy: str = "accuracy") -> Self:
-        """Sets the threshold that tells pairs of y = +1 (same) from those of y = -1 best.
+        """Set the threshold that best separates similar pairs (y = +1) from dissimilar pairs (y = -1).
 
         Parameters
         ----------
         pairs, X
-            As for `pair_distance`.
+            Pairs of points (m, 2, d); or pairs (m, 2) of row indices of X.
         y : array of +1 and -1, shape (m,)
         strategy : {"accuracy", "balanced"}
-            Whether pairs count alike, or the two kinds do.
+            "accuracy" weights all pairs equally; "balanced" gives both classes the same total weight.
         """
         distance = self.pair_distance(pairs, X)
         y = checked_signs(y, len(distance))
@@ -97,16 +110,28 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         false, true, thresholds = roc_curve(y, -distance, drop_intermediate=False)
         same = np.mean(y > 0) if strategy == "accuracy" else 0.5
         best = int(np.argmax(same * true - (1 - same) * false))
-        return self.set_threshold(between(np.sort(distance), -float(thresholds[best])))
+        return self.set_threshold(midpoint_threshold(np.sort(distance), -float(thresholds[best])))
 
     @available_if(has_threshold)
     def decision_function(self, pairs: Any, X: Any = None) -> Vector:
-        """Positive for pairs that `predict` calls the same: the threshold less the learned distance, (m,)."""
+        """Return the threshold minus the learned distance, shape (m,); not negative where `predict` returns +1.
+
+        Parameters
+        ----------
+        pairs, X
+            Pairs of points (m, 2, d); or pairs (m, 2) of row indices of X.
+        """
         return self.threshold_ - self.pair_distance(pairs, X)
 
     @available_if(has_threshold)
     def predict(self, pairs: Any, X: Any = None) -> Vector:
-        """+1 for pairs at most `threshold_` apart, -1 for others, (m,)."""
+        """Return +1 for pairs at distance `threshold_` or less, -1 for the others, shape (m,).
+
+        Parameters
+        ----------
+        pairs, X
+            Pairs of points (m, 2, d); or pairs (m, 2) of row indices of X.
+        """
         return np.where(self.pair_distance(pairs, X) <= self.threshold_, 1, -1)
 
     def __sklearn_tags__(self) -> Any:
@@ -116,8 +141,11 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return tags
 
 
-def between(distances: Vector, last: float) -> float:
-    """A threshold half-way between the last distance that is to be below it and the next; -inf: below them all."""
+def midpoint_threshold(distances: Vector, last: float) -> float:
+    """Return the midpoint of `last` and the next larger of the sorted distances (m,).
+
+    If `last` is infinite, the threshold is below all distances.
+    """
     above = distances[distances > last]
     if not np.isfinite(last):
         return 0.5 * float(distances[0])
@@ -125,12 +153,12 @@ def between(distances: Vector, last: float) -> float:
 
 
 class Metric:
-    """A learned distance, on its own: a function of two vectors that can be pickled."""
+    """A learned distance: a function of two vectors that can be pickled."""
 
     def __init__(self, components: Matrix) -> None:
         self.components = components
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
-        """The distance of u and v."""
+        """Return the distance of u and v, or its square."""
         z = self.components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
         return float(z @ z) if squared else float(np.sqrt(z @ z))

@@ -1,4 +1,4 @@
-"""The kernel that samples come with: computed or precomputed, centred and decomposed."""
+"""The kernel K₀ of the samples: computed or precomputed, centred, and decomposed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from gramian.warn import warn_user
 
 __all__ = ["InputKernel"]
 
-# Shares of the largest entry and of the largest eigenvalue: with more than this a matrix is no kernel.
+# The largest asymmetry, as a share of the largest entry, and the largest negative eigenvalue, as a share of the
+# largest eigenvalue, with which a matrix is accepted as a kernel.
 LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
 
 
 class InputKernel(NamedTuple):
-    """How a kernel K₀ is made from samples: the parameters kernel, gamma, degree, coef0 and center of an estimator."""
+    """The parameters from which K₀ is computed: kernel, gamma, degree, coef0 and center of an estimator."""
 
     kernel: str | Callable[..., float]
     gamma: float | None
@@ -31,8 +32,8 @@ class InputKernel(NamedTuple):
     center: bool
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """Return the kernel that the parameters of an estimator describe."""
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Return the kernel with the parameters of an estimator."""
         names = ("kernel", "gamma", "degree", "coef0")
         kernel, gamma, degree, coef0 = (getattr(estimator, name) for name in names)
         return cls(kernel, gamma, degree, coef0, getattr(estimator, "center", True))
@@ -43,12 +44,15 @@ class InputKernel(NamedTuple):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property
-    def input_kinds(self) -> dict[str, Any]:
-        """What X may be, for `validate_data`."""
+    def validation_options(self) -> dict[str, Any]:
+        """Arguments for `validate_data`: sparse matrices are accepted unless the kernel is precomputed."""
         return {"accept_sparse": False if self.precomputed else "csr", "dtype": [np.float64, np.float32]}
 
     def matrix(self, X: Any, Y: Any, origin: Vector | None) -> Matrix:
-        """Return the kernel of rows of X with rows of Y; in float64, for centring it may take away most of it."""
+        """Return the kernel (n, n') of the rows of X and Y, in float64: centring may cancel most digits.
+
+        The origin (d,), unless None, is subtracted from both.
+        """
         X = subtract(X, origin)
         if self.precomputed:
             return X
@@ -63,8 +67,8 @@ class InputKernel(NamedTuple):
         return K
 
     def decompose(self, X: Any) -> DecomposedKernel:
-        """Return the kernel of the samples, with the eigendecomposition of its centred form."""
-        # Centring takes a mean away, but does not give back the digits that it cost.
+        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
+        # Centring the kernel removes the mean, but not the rounding errors that a large mean causes.
         shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None
         K = symmetrise(self.matrix(X, X, origin))
@@ -75,20 +79,20 @@ class InputKernel(NamedTuple):
         return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1])
 
     def set_tags(self, tags: Any) -> Any:
-        """Return scikit-learn's tags of an estimator with this kernel."""
+        """Return the scikit-learn tags, set for an estimator with this kernel."""
         tags.input_tags.pairwise = self.precomputed
         tags.input_tags.sparse = not self.precomputed
         return tags
 
 
 def subtract(X: Any, origin: Vector | None) -> Any:
-    """Return X less an origin (d,), in float64; sparse if there is no origin."""
+    """Return X minus the origin (d,), in float64; a sparse X stays sparse if the origin is None."""
     X = X.astype(np.float64)
     return X if origin is None else (X.toarray() if scipy.sparse.issparse(X) else X) - origin
 
 
 def symmetrise(K: Matrix) -> Matrix:
-    """Return the symmetric part of a kernel; a ValueError if the rest is more than rounding."""
+    """Return the symmetric part of K (n, n); raise a ValueError if K is not symmetric up to rounding."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"the kernel has shape {K.shape}; expected a square matrix (n, n).")
     apart = np.abs(K - K.T)
@@ -99,7 +103,7 @@ def symmetrise(K: Matrix) -> Matrix:
 
 
 def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
-    """Return eigenvalues above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
+    """Return the eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
     values, vectors = scipy.linalg.eigh(K)
     least, largest = float(values[0]), float(values[-1])
     if least < -max(rounding, LARGEST_NEGATIVE * largest):

@@ -1,4 +1,4 @@
-"""Embeddings of samples that start from their kernel, and map new samples by it."""
+"""The base class of estimators that embed samples by their kernel and map new samples."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import check_contradictions, checked_pairs, checked_target
 from gramian.types import Matrix, Vector
 
-__all__ = ["KernelMap", "KernelPairs", "check_rank", "checked_pairing", "draw_pairs"]
+__all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
 
 PAIRS_PER_SAMPLE = 20
 
 
 class KernelPairs(NamedTuple):
-    """Pairs (m, 2), the squared distances (m,) asked of them, and their senses (m,)."""
+    """Constraints on pairs (m, 2): target squared distances (m,) and senses (m,)."""
 
     pairs: Matrix
     target: Vector
@@ -31,7 +31,7 @@ class KernelPairs(NamedTuple):
 
 
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """An estimator that learns an embedding G of its samples, and with it a map of new ones."""
+    """Base class of estimators that learn an embedding G (n, r) of the samples, and a map of new samples."""
 
     kernel: str | Callable[..., float]
     embedding_: Matrix
@@ -39,40 +39,41 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def _input_kernel(self) -> InputKernel:
-        """How the kernel of the samples is made."""
-        return InputKernel.of(self)
+        """The kernel of the samples, by the parameters of the estimator."""
+        return InputKernel.from_estimator(self)
 
     def _decompose(self, X: Any) -> DecomposedKernel:
-        """Return the kernel of the samples, decomposed."""
+        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
         return self._input_kernel.decompose(X)
 
     def transform(self, X: Any) -> Matrix:
-        """New samples, embedded: k_xᵀ K₀⁺ G, k_x their kernel with the samples learned from.
+        """Return the embedding k_xᵀ K₀⁺ G of samples, shape (n', r); k_x is their kernel with the training samples.
 
-        The low-rank part of κ₀ + k_xᵀ K₀⁻¹ (K - K₀) K₀⁻¹ k_x' (Jain, Kulis and Dhillon, 2010). Samples learned from
-        are mapped to `embedding_` where that lies in the range of K₀: where the range space of the start is kept (as
-        by `Polar(weight=0)`), and where K₀ is regular. Else, as for a linear kernel of fewer features than samples,
-        they and the result of `fit_transform` are the nearest to it that a function of the kernel can be.
+        This is the low-rank part of κ₀ + k_xᵀ K₀⁻¹ (K - K₀) K₀⁻¹ k_x' (Jain, Kulis and Dhillon, 2010). Training
+        samples are mapped to `embedding_` if G lies in the range of K₀. That is so if K₀ is regular, or if the range
+        space of the start is kept, as by `Polar(weight=0)`. Otherwise, for example for a linear kernel of fewer
+        features than samples, they are mapped to the projection of `embedding_` onto the range of K₀; so is the
+        result of `fit_transform`.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n', d), or their kernel (n', n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n', d), or kernel of shape (n', n) if kernel="precomputed"
 
         Returns
         -------
         array, shape (n', r)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._input_kernel.input_kinds)
+        X = validate_data(self, X, reset=False, **self._input_kernel.validation_options)
         rows = self._centerer.transform(self._input_kernel.matrix(X, self._samples, self._origin))
         return (rows @ self.coefficients_).astype(X.dtype)
 
     def kernel_matrix(self, X: Any = None) -> Matrix:
-        """K = G Gᵀ of the samples learned from; or of new ones with them.
+        """Return K = G Gᵀ of the training samples, shape (n, n); with X, the kernel of X and the training samples.
 
         Parameters
         ----------
-        X : array or sparse matrix, as for `transform`, optional
+        X : array or sparse matrix of shape (n', d), or kernel of shape (n', n) if kernel="precomputed"; optional
 
         Returns
         -------
@@ -82,22 +83,22 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return (self.embedding_ if X is None else self.transform(X)) @ self.embedding_.T
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Vector]:
-        """Samples and their labels, validated."""
-        X, y = validate_data(self, X, y, **self._input_kernel.input_kinds, ensure_min_samples=2)
+        """Return samples and class labels (n,), validated."""
+        X, y = validate_data(self, X, y, **self._input_kernel.validation_options, ensure_min_samples=2)
         check_classification_targets(y)
         return X, y
 
     def _read_pairs(self, X: Any, pairs: Any, target: Any, sense: Any) -> tuple[Any, KernelPairs]:
-        """Return validated samples, and what is asked of their pairs."""
-        X = validate_data(self, X, **self._input_kernel.input_kinds, ensure_min_samples=2)
+        """Return validated samples and the constraints on their pairs."""
+        X = validate_data(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
         pairs = checked_pairs(pairs, X.shape[0])
         target, senses = checked_target(target, sense, len(pairs))
-        # Equalities are averaged here, so they contradict nothing: as bounds they are "at least 0".
+        # Equalities are averaged, so they cannot contradict: the check sees them as "at least 0".
         check_contradictions(pairs, np.where(senses == 0, 0, target), np.where(senses == 0, 1, senses))
         return X, KernelPairs(pairs, target, senses)
 
-    def _keep(self, X: Any, kernel: DecomposedKernel, embedding: Matrix, coefficients: Matrix) -> None:
-        """Sets what `transform` and `kernel_matrix` need."""
+    def _store_map(self, X: Any, kernel: DecomposedKernel, embedding: Matrix, coefficients: Matrix) -> None:
+        """Set the attributes that `transform` and `kernel_matrix` use."""
         self.embedding_, self.coefficients_ = embedding, coefficients
         self._samples = None if self._input_kernel.precomputed else X
         self._origin, self._centerer = kernel.origin, kernel.centerer
@@ -116,14 +117,18 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 def draw_pairs(
     kernel: DecomposedKernel, labels: Vector, n_pairs: int, alpha: float, rng: np.random.Generator
 ) -> KernelPairs:
-    """Return random pairs: at most 1-α times their distance in a class, at least 1+α times between classes."""
+    """Return random pairs with their constraints.
+
+    Squared distances should be at most 1 - α times those of K₀ within a class, and at least 1 + α times between
+    classes.
+    """
     pairs, same = labelled_pairs(labels, n_pairs, random_state=rng)
     target = np.where(same, 1 - alpha, 1 + alpha) * kernel.distances(pairs)
     return KernelPairs(pairs, target, np.where(same, -1, 1))
 
 
-def checked_pairing(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
-    """The number of pairs to draw from labels, all settings for them being valid."""
+def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
+    """Return the number of pairs to draw, 20 n if None; raise a ValueError for invalid parameters or one class."""
     checked_number("alpha", alpha, least=0)
     if alpha > 1:
         raise ValueError(f"alpha={alpha} asks for negative distances. Choose a number in [0, 1].")
@@ -137,7 +142,7 @@ def checked_pairing(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
 
 
 def check_rank(rank: Any, n_samples: int) -> None:
-    """A ValueError unless an embedding of so many samples can have this rank."""
+    """Raise a ValueError unless 1 <= rank <= n_samples."""
     checked_number("rank", rank, least=1, integer=True)
     if rank > n_samples:
         raise ValueError(f"rank={rank} exceeds n_samples={n_samples}. Choose rank <= {n_samples}.")

@@ -1,4 +1,4 @@
-"""Kernels of low rank, learned from labels or from the distances of pairs."""
+"""Kernels of low rank, learned from class labels or from constraints on the distances of pairs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from gramian.checks import checked_number, checked_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_scale, checked_rank, unchanged_on_failure
-from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, checked_pairing, draw_pairs
+from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -28,52 +28,82 @@ CHOICES = ("kernel", "identity", "random", "frame")
 
 
 class KernelLearner(KernelMap, PSDEstimator):
-    """A kernel K = G Gᵀ of rank r over given samples, improved by labels or by the distances of pairs.
+    """A kernel K = G Gᵀ of rank r on given samples, learned from class labels or from distances of pairs.
 
-    The rows of G are the samples, embedded. Distances are **squared**, K_ii + K_jj - 2 K_ij, and G is centred, for they
-    do not see translations. G starts as the kernel PCA of a kernel K₀ and moves until the distances of some pairs are
-    as asked, by the mean of ½ (excess)² (the paper's kernel learning). `transform` extends it to new samples.
+    Row i of G is the embedding of sample i. Distances are **squared**: K_ii + K_jj - 2 K_ij. They do not change under
+    translations, so G is centred. G starts at the kernel PCA of a kernel K₀, and the mean of ½ (violation)² over the
+    constraints on pairs is minimised, as in the paper's kernel learning. `transform` maps new samples.
 
-    Negative eigenvalues of the centred K₀ are taken as 0, with a warning beyond rounding, and refused beyond a
-    hundredth of the largest.
+    Negative eigenvalues of the centred K₀ are set to 0, with a warning unless they are rounding errors. If one exceeds
+    a hundredth of the largest eigenvalue, K₀ is refused.
 
     Parameters
     ----------
     rank : int or None
-        r, at most the rank of the centred K₀ where it is the start. None for as many as samples.
+        r; at most the rank of the centred K₀ if init="kernel". None for the number of samples.
     kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
-        How K₀ is made from X: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`; "precomputed"
-        where X is K₀ itself.
+        The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
+        "precomputed" if X is K₀ itself.
     gamma, degree, coef0 : float
-        For the kernels that have them; gamma=None is 1/n_features.
+        Parameters of the kernels that have them; gamma=None is 1/n_features.
     center : bool
-        True starts from the r leading directions of the centred kernel, as kernel PCA does; False from those of K₀ as
-        it is, and centres G afterwards.
+        True starts from the r leading eigenvectors of the centred K₀, as kernel PCA does; False from those of K₀, and
+        centres G afterwards.
     alpha : float
-        What labels ask for, in [0, 1]: distances at most 1-α times those of K₀ in a class, at least 1+α times between.
+        α in [0, 1], for `fit`: squared distances should be at most 1 - α times those of K₀ within a class, and at least
+        1 + α times between classes.
     n_pairs : int or None
-        The random pairs that labels are compared on, as they fall; None for 20 a sample.
+        The number of pairs that `fit` draws uniformly at random; None for 20 per sample.
     geometry : {"flat", "scaled", "polar"} or Geometry
-        "flat" needs the fewest steps; by it and "scaled", samples that no pair touches stay where they are.
-        `Polar(weight=0)` keeps the range space of the start: the best choice where pairs are few.
+        The matrices K that are searched, and their metric. "flat" takes the fewest iterations. With "flat" and
+        "scaled", samples without pairs do not move. `Polar(weight=0)` keeps the range space of the start: the best
+        choice if there are few pairs.
     solver : {"cg", "gd", "trust-region", "online"} or Solver
+        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
+        descent, "online" for mini-batches.
     init : {"kernel", "identity", "random"} or array of shape (n, r)
-        The first G: kernel PCA of K₀; the identity, at low rank a random frame; or normal entries. The last two are
-        scaled to the distances asked for.
+        The start: kernel PCA of K₀; the identity, or a random orthonormal matrix if r < n; or normal entries. The last
+        two are scaled to fit the target distances.
     ridge : float
-        Added to K₀ in `transform`, as a share of its largest eigenvalue. Some 0.01 smoothes the map of new samples
-        where K₀ is regular ("rbf") and the range space has moved.
-    max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
-        As for `PSDRegressor`.
+        Added to the eigenvalues of K₀ in `transform`, as a share of the largest. About 0.01 smoothes the map of new
+        samples if K₀ is regular ("rbf") and the range space has changed.
+    max_iter : int
+        The maximum number of iterations of a batch solver.
+    tol : float
+        A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
+        or when the cost is at most tol times the cost of K = 0.
+    batch_size : int
+        The number of pairs in a mini-batch of solver="online". A `Solver` object has its own batch size.
+    n_epochs : int
+        The number of passes of solver="online" over the data.
+    n_jobs : int, None or Execution
+        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        The seed of the pairs, of the random start and of the order of mini-batches.
+    callback : callable, optional
+        Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    verbose : int
+        1 reports every tenth iteration on standard error, 2 every iteration.
 
     Attributes
     ----------
     embedding_ : array, shape (n, r)
-        G, one row a sample. Also factor_.
+        G, one row per sample; also available as factor_.
     coefficients_ : array, shape (n, r)
-        K₀⁺ G of the centred K₀: the map of `transform`.
-    n_iter_, converged_, message_, history_, timings_, n_features_in_
-        As for `PSDRegressor`.
+        K₀⁺ G for the centred K₀; `transform` uses it.
+    n_iter_ : int
+        The number of iterations; of epochs for solver="online".
+    converged_ : bool
+        True if a stopping rule holds; always False for solver="online", which has none.
+    message_ : str
+        Why the fit ended.
+    history_ : dict of str to array
+        iteration, cost, gradient_norm, step, time (seconds) and passes (over the data): one entry per iteration, the
+        start included.
+    timings_ : dict of str to float
+        The seconds spent outside the iterations, by phase.
+    n_features_in_ : int
+        The number of columns of X.
 
     Examples
     --------
@@ -134,11 +164,11 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labels: classes drawn together and apart, by α.
+        """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
 
@@ -146,66 +176,67 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             X, y = self._read_labels(X, y)
-            n_pairs = checked_pairing(y, self.n_pairs, self.alpha)
-            rng, kernel = self._generator(), self._decompose(X)
-            asked = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
-            result = self._learn(X, kernel, asked, checked_weight(None, n_pairs, X.dtype), rng)
+            n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
+            rng, kernel = self._make_generator(), self._decompose(X)
+            constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
+            result = self._learn(X, kernel, constraints, checked_weight(None, n_pairs, X.dtype), rng)
         self._warn(result)
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from squared distances of pairs.
+        """Learn from constraints on the squared distances of pairs.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) where kernel="precomputed"
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         pairs : array of int, shape (m, 2)
-            Row numbers of two different samples.
+            Indices of two different samples.
         target : array, shape (m,), or float
             Squared distances, not negative.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them, optional
-            Whether a distance shall equal its target (when omitted), be at most or at least that. Bounds of one pair
-            must not contradict each other; several equalities are averaged.
+            Whether a distance should equal its target (default), be at most, or be at least the target. Bounds on the
+            same pair must not contradict each other; several equalities are averaged.
         sample_weight : array, shape (m,), optional
+            Weights of the pairs.
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
-            X, asked = self._read_pairs(X, pairs, target, sense)
-            weight = checked_weight(sample_weight, len(asked.pairs), X.dtype)
-            result = self._learn(X, self._decompose(X), asked, weight, self._generator())
+        with restore_on_failure(self):
+            X, constraints = self._read_pairs(X, pairs, target, sense)
+            weight = checked_weight(sample_weight, len(constraints.pairs), X.dtype)
+            result = self._learn(X, self._decompose(X), constraints, weight, self._make_generator())
         self._warn(result)
         return self
 
     def _learn(
-        self, X: Any, kernel: DecomposedKernel, asked: KernelPairs, weight: Vector, rng: np.random.Generator
+        self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, weight: Vector, rng: np.random.Generator
     ) -> Result:
-        """Minimise, and set all that a fit sets."""
+        """Return the result of minimising, and set the fitted attributes."""
         checked_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
-        # Fourth powers of lengths go too far for float32.
-        coordinates = Coordinates.of_nodes(n, dtype, asked.target)
-        journal = self._journal(coordinates.cost_scale(Squared()))
-        target = coordinates.targets(asked.target).astype(dtype)
-        term = Term(Pairs(asked.pairs, n), target, sense=asked.sense, weight=weight)
-        problem = Problem([Block(coordinates.features, [term])], self._execution())
-        geometry, solver = self._geometry(), self._solver(rng)
+        # Fourth powers of distances can overflow in float32.
+        coordinates = Coordinates.of_nodes(n, dtype, constraints.target)
+        journal = self._open_journal(coordinates.cost_scale(Squared()))
+        target = coordinates.targets(constraints.target).astype(dtype)
+        term = Term(Pairs(constraints.pairs, n), target, sense=constraints.sense, weight=weight)
+        problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())
+        geometry, solver = self._resolve_geometry(), self._resolve_solver(rng)
         check_scale(geometry)
         with journal.phase("start"):
-            start = self._start(problem, kernel, geometry, rng, coordinates)
+            start = self._compute_start(problem, kernel, geometry, rng, coordinates)
         result = self._minimize(problem, geometry.point(start.astype(dtype)), solver, journal)
         G = result.point.G
-        self._store(coordinates.to_user(G - G.mean(axis=0)), result, journal)
+        self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
         ridge = self.ridge * (kernel.values[0] if len(kernel.values) else 1.0)
-        self._keep(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
+        self._store_map(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
         return result
 
-    def _start(
+    def _compute_start(
         self,
         problem: Problem,
         kernel: DecomposedKernel,
@@ -213,15 +244,15 @@ class KernelLearner(KernelMap, PSDEstimator):
         rng: np.random.Generator,
         coordinates: Coordinates,
     ) -> Matrix:
-        """Return the first factor (n, r), centred unless it is square: the centred identity has lost a dimension."""
+        """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
         n = problem.n_features
         if self.rank is not None:
             check_rank(self.rank, n)
-        rank = checked_rank(self.rank, n, geometry)
+        rank = resolve_rank(self.rank, n, geometry)
         if isinstance(self.init, str) and self.init == "kernel":
             start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
             return coordinates.to_solver(start)
-        # At low rank the first columns of the identity would be the first samples alone.
+        # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
         situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
         G = resolve_start(init, situation, rank, rng, choices=CHOICES)

@@ -1,4 +1,4 @@
-"""Embeddings of dissimilarities: multidimensional scaling by the SSTRESS."""
+"""Multidimensional scaling: embeddings of dissimilarities by the SSTRESS."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn.utils.validation import validate_data
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_scale, unchanged_on_failure
+from gramian.estimators._checks import check_scale, restore_on_failure
 from gramian.estimators._dissimilarities import (
     add_samples,
     align,
     check_and_connect,
-    merge,
+    merge_dissimilarities,
     read_matrix,
     read_pairs,
 )
@@ -33,36 +33,67 @@ __all__ = ["SStressMDS"]
 
 
 class SStressMDS(PSDEstimator):
-    """An embedding whose squared distances are as near as can be to the squares of known dissimilarities.
+    """An embedding whose squared distances approximate squared dissimilarities.
 
-    Minimises the SSTRESS, the mean over known pairs of weight · ½ (‖g_i - g_j‖² - δ_ij²)², g the rows of the embedding.
-    Not all dissimilarities need be known, but those that are must join all samples. They are **distances**, unless
-    `squared=True`. `fit` centres the embedding and turns it onto its principal axes, widest first, the largest
-    coordinate on each positive; `partial_fit` leaves the picture where it is.
+    Minimises the SSTRESS, the weighted mean of ½ (‖g_i - g_j‖² - δ_ij²)² over the known pairs, where g_i are the rows
+    of the embedding. Dissimilarities δ may be unknown, but the graph of the known pairs must be connected. They are
+    **distances** unless `squared=True`. `fit` centres the embedding and rotates it to its principal axes, in descending
+    order of variance; the largest coordinate on each axis is positive. `partial_fit` aligns it with the previous one.
 
     Parameters
     ----------
     n_components : int
-        The dimension r of the embedding, below the number of samples.
+        The dimension r of the embedding, less than the number of samples.
     squared : bool
-        True where dissimilarities are given as squared distances; False where they are distances.
+        True if dissimilarities are given as squared distances.
     metric : str or callable
-        "precomputed" for dissimilarities in X; else X holds features, for `sklearn.metrics.pairwise_distances`.
+        "precomputed" if X holds dissimilarities; otherwise X holds features, and the dissimilarities are computed by
+        `sklearn.metrics.pairwise_distances`.
     geometry : {"scaled", "flat", "polar"} or Geometry
+        The Gram matrices W = G Gᵀ that are searched, and their metric. "scaled" converges fast for any conditioning
+        of W; "flat" and "polar" are the paper's.
     solver : {"cg", "gd", "trust-region", "online"} or Solver
+        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
+        descent, "online" for mini-batches.
     init : {"auto", "random"} or array of shape (n, r)
-        The first embedding. "auto" is classical scaling, of shortest paths where dissimilarities are unknown.
-    max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
-        As for `PSDRegressor`. Chance has a part in init="random" and solver="online" only.
+        The start. "auto" is classical scaling; unknown dissimilarities are replaced by shortest paths.
+    max_iter : int
+        The maximum number of iterations of a batch solver.
+    tol : float
+        A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
+        or when the cost is at most tol times the cost of W = 0.
+    batch_size : int
+        The number of pairs in a mini-batch of solver="online". A `Solver` object has its own batch size.
+    n_epochs : int
+        The number of passes of solver="online" over the data.
+    n_jobs : int, None or Execution
+        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        The seed of init="random" and of the order of mini-batches; nothing else is random.
+    callback : callable, optional
+        Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    verbose : int
+        1 reports every tenth iteration on standard error, 2 every iteration.
 
     Attributes
     ----------
     embedding_ : array, shape (n, r)
+        One row per sample; also available as factor_.
     stress_ : float
-        √(Σ weight (‖g_i - g_j‖² - δ_ij²)² / Σ weight δ_ij⁴) over known pairs: 0 for a perfect fit.
-    factor_, n_iter_, converged_, message_, history_, timings_
-        As for `PSDRegressor`; the factor is the embedding.
+        √(Σ weight (‖g_i - g_j‖² - δ_ij²)² / Σ weight δ_ij⁴) over the known pairs: 0 for a perfect fit.
+    n_iter_ : int
+        The number of iterations; of epochs for solver="online".
+    converged_ : bool
+        True if a stopping rule holds; always False for solver="online", which has none.
+    message_ : str
+        Why the fit ended.
+    history_ : dict of str to array
+        iteration, cost, gradient_norm, step, time (seconds) and passes (over the data): one entry per iteration, the
+        start included.
+    timings_ : dict of str to float
+        The seconds spent outside the iterations, by phase.
     n_features_in_ : int
+        The number of columns of X.
 
     Examples
     --------
@@ -116,35 +147,37 @@ class SStressMDS(PSDEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Embed samples, from the start.
+        """Embed the samples, starting from `init`.
 
         Parameters
         ----------
         X : array, shape (n, n)
-            Dissimilarities: symmetric, not negative, NaN where unknown, 0 or NaN on the diagonal. Where one of X[i, j]
-            and X[j, i] is NaN the other counts. Features (n, d) if metric is not "precomputed".
+            Dissimilarities: symmetric, not negative, NaN if unknown, 0 or NaN on the diagonal. If one of X[i, j] and
+            X[j, i] is NaN, the other is used. Features (n, d) if metric is not "precomputed".
         y : ignored
         sample_weight : array, shape (n,) or (n, n), optional
-            Weights of samples, whose products are those of pairs; or weights of pairs. One of 0 makes a pair unknown.
+            Weights of samples, whose products are the weights of pairs; or weights of pairs. A pair of weight 0 is
+            unknown.
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             result = self._embed(self._read_matrix(X, sample_weight, reset=True))
         self._warn(result)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
-        """Embed samples, from the start, and give the embedding.
+        """Embed the samples, starting from `init`, and return the embedding, shape (n, r).
 
         Parameters
         ----------
         X : array, shape (n, n) or (n, d)
+            Dissimilarities; features if metric is not "precomputed".
         y : ignored
         sample_weight : array, shape (n,) or (n, n), optional
-            All as for `fit`.
+            Weights of samples or of pairs.
 
         Returns
         -------
@@ -155,15 +188,16 @@ class SStressMDS(PSDEstimator):
     def fit_pairs(
         self, pairs: Any, dissimilarity: Any, n_samples: int | None = None, sample_weight: Any = None
     ) -> Self:
-        """Embed samples, from the start, by the dissimilarities of some pairs of them.
+        """Embed samples by the dissimilarities of pairs, starting from `init`.
 
         Parameters
         ----------
         pairs : array of int, shape (m, 2)
-            Sample numbers. A pair given twice, either way round, must have one dissimilarity; its weights are added.
+            Indices of samples. A pair given twice, in either order, must have one dissimilarity; its weights are added.
         dissimilarity : array, shape (m,)
+            Distances, or squared distances if `squared=True`.
         n_samples : int, optional
-            One more than the largest number in pairs, when omitted.
+            The number of samples; by default one more than the largest index in pairs.
         sample_weight : array, shape (m,), optional
             Weights of the pairs.
 
@@ -171,33 +205,33 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight))
         self._warn(result)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on from the present embedding with changed or new dissimilarities; the picture stays in place.
+        """Continue from the current embedding with changed or new dissimilarities.
 
-        What is known in X replaces what was known before, or is added to it; NaN changes nothing. A larger matrix adds
-        samples at its end, which start where their known neighbours ask for. The result is turned and shifted, not
-        scaled, to where the samples were. The first call is `fit`.
+        Known entries of X replace earlier ones or are added to them; NaN entries change nothing. A larger matrix adds
+        samples at its end, which start at the point that fits their known distances. The result is rotated and
+        shifted, not scaled, to the best fit of the previous embedding. The first call is equivalent to `fit`.
 
         Parameters
         ----------
         X : array, shape (n, n) or (n, d)
-            As for `fit`; a matrix of dissimilarities has a row for every sample embedded before, at least.
+            Dissimilarities, with rows for all samples embedded before; features if metric is not "precomputed".
         y : ignored
         sample_weight : array, shape (n,) or (n, n), optional
-            As for `fit`; of what is known in X.
+            Weights of samples or of pairs, for the known entries of X.
 
         Returns
         -------
         self
         """
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
-        grown = not hasattr(self, "_dissimilarities") or (self._precomputed() and columns > self.n_features_in_)
-        with unchanged_on_failure(self):
+        grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
+        with restore_on_failure(self):
             result = self._embed(self._read_matrix(X, sample_weight, reset=grown), resume=True)
         self._warn(result)
         return self
@@ -205,15 +239,16 @@ class SStressMDS(PSDEstimator):
     def partial_fit_pairs(
         self, pairs: Any, dissimilarity: Any, n_samples: int | None = None, sample_weight: Any = None
     ) -> Self:
-        """Go on from the present embedding with changed or new pairs, as `partial_fit` does with a matrix.
+        """Continue from the current embedding with changed or new pairs; see `partial_fit`.
 
         Parameters
         ----------
         pairs : array of int, shape (m, 2)
-            Sample numbers; those not embedded before are new samples.
+            Indices of samples; indices beyond the current embedding are new samples.
         dissimilarity : array, shape (m,)
+            Distances, or squared distances if `squared=True`.
         n_samples : int, optional
-            One more than the largest number in pairs or embedded before, when omitted.
+            The number of samples; by default one more than the largest index, in pairs or embedded before.
         sample_weight : array, shape (m,), optional
             Weights of the pairs.
 
@@ -221,63 +256,67 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight), resume=True)
         self._warn(result)
         return self
 
-    def _precomputed(self) -> bool:
+    def _is_precomputed(self) -> bool:
         """Return True if X holds dissimilarities."""
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _read_matrix(self, X: Any, sample_weight: Any, *, reset: bool) -> Dissimilarities:
-        """Return what is known from a matrix of dissimilarities, or of features."""
-        finite, dtypes = "allow-nan" if self._precomputed() else True, [np.float64, np.float32]
+        """Return the known dissimilarities of a matrix (n, n), or of features (n, d)."""
+        finite, dtypes = "allow-nan" if self._is_precomputed() else True, [np.float64, np.float32]
         X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
-        X = X if self._precomputed() else pairwise_distances(X, metric=self.metric)
+        X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
         return read_matrix(X, sample_weight, self.squared)
 
     def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:
-        """Return what is known from pairs; they have neither columns nor names of them."""
+        """Return the dissimilarities of pairs, and drop feature names, which pairs do not have."""
         self.__dict__.pop("feature_names_in_", None)
         return read_pairs(pairs, dissimilarity, n_samples, sample_weight, self.squared)
 
     def _embed(self, known: Dissimilarities, *, resume: bool = False) -> Result:
-        """Minimise, from the present embedding if that is asked for, and set the attributes."""
+        """Return the result of minimising, from `init` or the current embedding, and set the fitted attributes."""
         before = None
         if resume and hasattr(self, "_dissimilarities"):
-            known, before = merge(self._dissimilarities, known), self.embedding_
-        geometry = self._geometry()
+            known, before = merge_dissimilarities(self._dissimilarities, known), self.embedding_
+        geometry = self._resolve_geometry()
         check_scale(geometry)
         if geometry.full_rank:
             raise ValueError(f"geometry={self.geometry!r} is of full rank. Choose 'scaled', 'flat' or 'polar'.")
         known = check_and_connect(known, self.n_components)
         coordinates = Coordinates.of_nodes(known.n_samples, known.squared.dtype, known.squared)
-        journal, rng = self._journal(coordinates.cost_scale(Squared())), self._generator()
-        solver = self._solver(rng)
-        problem = self._problem(known, coordinates)
+        journal, rng = self._open_journal(coordinates.cost_scale(Squared())), self._make_generator()
+        solver = self._resolve_solver(rng)
+        problem = self._build_problem(known, coordinates)
         with journal.phase("start"):
-            start = self._start(problem, known, coordinates, rng) if before is None else self._extend(before, known)
+            start = (
+                self._compute_start(problem, known, coordinates, rng)
+                if before is None
+                else self._add_samples(before, known)
+            )
             start = coordinates.to_solver(start)
-        # Shifts change no distance, but spoil the metric of the geometry.
+        # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
-        self._store(align(coordinates.to_user(result.point.G), before), result, journal)
+        self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
         self.embedding_, self._dissimilarities = self.factor_, known._replace(graph=None)
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)
-        if self._precomputed():
+        if self._is_precomputed():
             self.n_features_in_ = known.n_samples
         return result
 
-    def _problem(self, known: Dissimilarities, coordinates: Coordinates) -> Problem:
-        """Return the SSTRESS of known dissimilarities."""
+    def _build_problem(self, known: Dissimilarities, coordinates: Coordinates) -> Problem:
+        """Return the problem of minimising the SSTRESS of the known dissimilarities."""
         weight = known.weight / known.weight.sum(dtype=np.float64).astype(known.weight.dtype)
         term = Term(Pairs(known.pairs), coordinates.targets(known.squared), weight=weight)
-        return Problem([Block(coordinates.features, [term])], self._execution())
+        return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
-    def _start(
+    def _compute_start(
         self, problem: Problem, known: Dissimilarities, coordinates: Coordinates, rng: np.random.Generator
     ) -> Matrix:
-        """Return the first embedding, by name or as given, in the user's units."""
+        """Return the start (n, r), in the user's units."""
         situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
         start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical")
@@ -285,12 +324,12 @@ class SStressMDS(PSDEstimator):
             return start
         return coordinates.to_user(fit_scale(problem, coordinates.to_solver(start)))
 
-    def _extend(self, before: Matrix, known: Dissimilarities) -> Matrix:
-        """Return the present embedding with new samples added."""
+    def _add_samples(self, before: Matrix, known: Dissimilarities) -> Matrix:
+        """Return the current embedding, extended by new samples."""
         return add_samples(before, known, self.n_components)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inputs = tags.input_tags
-        inputs.pairwise = inputs.allow_nan = inputs.positive_only = self._precomputed()
+        inputs.pairwise = inputs.allow_nan = inputs.positive_only = self._is_precomputed()
         return tags

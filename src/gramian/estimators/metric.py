@@ -1,4 +1,4 @@
-"""A Mahalanobis distance of low or full rank, learned from labels, pairs or triplets."""
+"""A Mahalanobis distance of low or full rank, learned from class labels, pairs or triplets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from gramian.checks import checked_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_components, unchanged_on_failure
+from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
-from gramian.estimators._prices import Prices
+from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.objective import Block, Problem
@@ -25,68 +24,93 @@ from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
 
-#: Iterations in a call of a stream.
+#: The maximum number of iterations of a call of partial_fit.
 STREAM_LENGTH = 15
 STARTS = ("identity", "lda", "pca", "random")
 ADVICE_ON_ROUNDS = "Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
 
 
 class MetricLearner(LearnedDistance, PSDEstimator):
-    """A distance ‖G ᵀ(u - v)‖ that makes nearest neighbours, clustering and retrieval better and smaller.
+    """A learned Mahalanobis distance ‖Gᵀ(u - v)‖, for nearest neighbours, clustering and retrieval.
 
     The subspace and the distance in it are learned together, from class labels (`fit`), from pairs that should be near
-    or far (`fit_pairs`), or from triplets (`fit_triplets`); `partial_fit` goes on from more data. Features should be
-    on like scales: standardise them first.
+    or far (`fit_pairs`), or from triplets (`fit_triplets`); `partial_fit` continues with new data. Features should have
+    similar scales: standardise them first.
 
     Parameters
     ----------
     n_components : int or None
-        The rank of the distance, and the dimension of `transform`; None for full rank.
+        The rank r of W = G Gᵀ, and the dimension of `transform`; None for full rank.
     constraints : {"triplets", "pairs"}
-        What labels are turned into. "triplets": each sample's `n_targets` nearest of its class should be nearer, by a
-        margin, than its `n_impostors` nearest of others; found anew in the present metric every 15 iterations,
-        `n_rounds` times, each time for at most 10000 samples. "pairs", the paper's: random pairs of one class at most l
-        apart and of different classes at least u, the 5th and 95th percentile of the distances under the start.
+        The constraints that `fit` makes of labels. "triplets": the `n_targets` nearest samples of the same class should
+        be nearer, by a margin, than the `n_impostors` nearest of other classes. "pairs", as in the paper: random pairs
+        should have squared distances of at most l within a class and at least u between classes, where l and u are the
+        5th and 95th percentiles under the start.
     n_targets, n_impostors, n_rounds : int
-        For constraints="triplets".
+        The numbers of targets, of impostors and of rounds for constraints="triplets". Each round searches for triplets
+        in the current metric, for at most 10000 samples.
     n_constraints : int or None
-        For constraints="pairs": how many; 40 c (c - 1) for c classes by default.
+        The number of pairs for constraints="pairs"; 40 c (c - 1) for c classes by default.
     balanced : bool
-        For constraints="pairs": half of one class and half of different ones, instead of as they fall.
+        For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
     regularisation : float or "auto"
-        The price of leaving the start W₀, ½ λ ‖W - W₀‖²/‖W₀‖². "auto": 0.06 (1 + 3 r c/n) for triplets from n labels
-        of c classes at rank r, d/m for m given constraints on d features: few constraints hardly move it.
+        The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
+        labels of c classes, and d/m for m other constraints on d features, so that few constraints change W little.
     pull, shrinkage : float
-        For triplets from labels: the price of the mean distance of targets, and of tr(W)/tr(W₀), which keeps W out of
-        directions of little variance.
+        Penalty weights for triplets of labels: of the mean squared distance of targets, and of tr(W)/tr(W₀), which
+        keeps W small in directions of little variance.
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
-        The start. "auto" is the identity at full rank, else discriminants (filled up with principal directions beyond
-        the number of classes) where there are labels, else principal directions.
-    geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback, verbose
-        As for `PSDRegressor`. With triplets from labels a round is at most 15 iterations, and at most max_iter.
-        solver="online" knows neither regularisation nor pull nor shrinkage.
+        The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
+        directions if r exceeds the number of discriminants.
+    geometry : {"scaled", "flat", "polar", "affine", "log-euclidean"} or Geometry
+        The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
+        and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices.
+    solver : {"cg", "gd", "trust-region", "online"} or Solver
+        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
+        descent, "online" for mini-batches without regularisation, pull and shrinkage.
+    max_iter : int
+        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15.
+    tol : float
+        A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
+        or when the cost is at most tol times the cost of W = 0.
+    batch_size : int
+        The number of constraints in a mini-batch of solver="online". A `Solver` object has its own batch size.
+    n_epochs : int
+        The number of passes of solver="online" over the data.
+    n_jobs : int, None or Execution
+        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        The seed of the constraints, of the start and of the order of mini-batches.
+    callback : callable, optional
+        Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    verbose : int
+        1 reports every tenth iteration on standard error, 2 every iteration.
 
     Attributes
     ----------
     components_ : array, shape (r, d)
         `transform(X) = X @ components_.T`.
     factor_ : array, shape (d, r)
-        Its transpose.
+        G, the transpose of components_.
     threshold_ : float
-        After `fit_pairs` with y, `set_threshold` or `calibrate_threshold`: pairs at most so far apart are the same.
+        Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float
-        After constraints="pairs", or `fit_pairs` with y: l and u, squared distances.
+        l and u, squared distances; set if constraints="pairs", or by `fit_pairs` with y.
     n_seen_ : int
-        Samples, pairs or triplets learned from so far.
+        The number of samples, pairs or triplets learned from so far.
     n_iter_ : int
-        Iterations, over all rounds.
+        The number of iterations in all rounds; of epochs for solver="online".
     converged_ : bool
-        True if a stopping rule holds in the last round; rounds of 15 iterations seldom last that long.
+        True if a stopping rule holds in the last round, which is rare in rounds of 15 iterations.
     message_ : str
         Why the fit ended.
-    history_, timings_ : dict
-        As for `PSDRegressor`, through all rounds.
+    history_ : dict of str to array
+        iteration, cost, gradient_norm, step, time (seconds) and passes (over the data): one entry per iteration, the
+        start included.
+    timings_ : dict of str to float
+        The seconds spent outside the iterations, by phase.
     n_features_in_ : int
+        The number of features of X.
 
     Examples
     --------
@@ -164,7 +188,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         -------
         self
         """
-        return self._fit(X, self._from_labels(y))
+        return self._fit(X, self._make_supervision(y))
 
     def fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
@@ -175,15 +199,16 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         ----------
         X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
         pairs : array of int, shape (m, 2)
-            Rows of X.
+            Row indices of X.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            What the squared distance of a pair should be with regard to its target.
+            Whether the squared distance should equal its target, be at most, or be at least the target.
         y : array of +1 and -1, shape (m,)
-            In place of target and sense: +1 for pairs that should be near, at most the 5th percentile of the squared
-            distances under the start, -1 for pairs that should be far, at least the 95th. Sets `threshold_` too.
+            Replaces target and sense: squared distances should be at most their 5th percentile under the start for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
         sample_weight : array, shape (m,), optional
+            Weights of the pairs.
 
         Returns
         -------
@@ -194,13 +219,13 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return self if y is None else self.calibrate_threshold(pairs, y, X)
 
     def fit_triplets(self, X: Any, triplets: Any) -> Self:
-        """Learn from triplets (anchor, near, far): the far sample should be farther than the near one, by a margin.
+        """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
         triplets : array of int, shape (m, 3)
-            Rows of X.
+            Row indices of X.
 
         Returns
         -------
@@ -209,13 +234,13 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return self._fit(X, GivenTriplets(triplets))
 
     def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
-        """Learn from supervision of any kind, such as one of your own.
+        """Learn from a `Supervision` object, for example of a class of your own.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
         supervision : Supervision
-            Made for this call: a fit changes it.
+            A new object: the fit changes it.
 
         Returns
         -------
@@ -224,10 +249,10 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return self._fit(X, supervision)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn on from some more labelled samples: stay close to the present metric while fitting them better.
+        """Continue from the current metric with new labelled samples.
 
-        Each call minimises the loss of its own samples plus the price of leaving the present metric. That grows with
-        the number of samples seen, so that later calls move it less. The first call is `fit`.
+        Each call minimises the loss of its samples plus a penalty on the change of the metric, whose weight grows with
+        the number of samples seen before. The first call is equivalent to `fit`.
 
         Parameters
         ----------
@@ -238,23 +263,23 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         -------
         self
         """
-        return self._fit(X, self._from_labels(y), resume=True)
+        return self._fit(X, self._make_supervision(y), resume=True)
 
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn on from some more pairs, given as for `fit_pairs`; the first call is `fit_pairs`."""
+        """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`."""
         if not hasattr(self, "components_"):
             return self.fit_pairs(X, pairs, target, sense, y, sample_weight)
         X, pairs = pairs_of_points(X, pairs)
         return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), resume=True)
 
     def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
-        """Learn on from some more triplets, given as for `fit_triplets`; the first call is `fit_triplets`."""
+        """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
         return self._fit(X, GivenTriplets(triplets), resume=True)
 
-    def _from_labels(self, y: Any) -> Supervision:
-        """Return what class labels are turned into."""
+    def _make_supervision(self, y: Any) -> Supervision:
+        """Return the supervision by class labels (n,) that the parameter `constraints` selects."""
         kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
         if self.constraints not in kinds:
             names = " or ".join(repr(name) for name in kinds)
@@ -262,28 +287,31 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return kinds[self.constraints].from_learner(y, self)
 
     def _fit(self, X: Any, supervision: Supervision, *, resume: bool = False) -> Self:
-        """Learn from the start, or from the present metric, in as many rounds as the supervision has."""
+        """Learn from `init`, or from the current metric, in the rounds of the supervision."""
         streaming, resume = resume, resume and hasattr(self, "components_")
-        with unchanged_on_failure(self):
-            self._check_settings()
-            self._forget()
+        with restore_on_failure(self):
+            check_metric_settings(self)
+            for name in ("threshold_", "bounds_"):
+                self.__dict__.pop(name, None)
             X = self._validate(X, supervision, reset=not resume)
-            journal, execution, rng = self._journal(), self._execution(), self._generator()
-            # At full rank, given constraints leave W as it is outside their span; a stream may leave the first span.
-            in_span = isinstance(self.init, str) and not streaming and self._may_use_span(supervision)
+            journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
+            # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
+            in_span = isinstance(self.init, str) and not streaming and self._can_use_span(supervision)
             with journal.phase("coordinates"):
                 coordinates = Coordinates.of_distances(X, in_span=in_span, execution=execution)
             supervision.check(X.shape[0])
             scene = Scene(coordinates.features, rng, execution)
             with journal.phase("start"):
-                start = self._resume(coordinates) if resume else self._start(scene, coordinates, supervision)
+                start = (
+                    self._load_factor(coordinates) if resume else self._compute_start(scene, coordinates, supervision)
+                )
             with journal.phase("constraints"):
                 start = supervision.begin(scene, start, resume=resume)
             result = self._learn(scene, supervision, start, journal, resume)
             planned = self._ended_as_planned(result, supervision, resume)
             if planned:
                 result = replace(result, message=planned)
-            self._store(coordinates.to_user(result.point.G), result, journal)
+            self._store_result(coordinates.to_user(result.point.G), result, journal)
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
             self.__dict__.update(supervision.summary())
@@ -295,37 +323,31 @@ class MetricLearner(LearnedDistance, PSDEstimator):
 
     def _learn(self, scene: Scene, supervision: Supervision, start: Matrix, journal: Journal, resume: bool) -> Result:
         """Return the result of the last round."""
-        solver, geometry, factor = self._solver(scene.rng), self._geometry(), start
-        prices = self._prices(supervision, start, solver, resume)
+        solver, geometry, factor = self._resolve_solver(scene.rng), self._resolve_geometry(), start
+        if resume:
+            # The penalty weight is 1 if as many samples were seen before as in this call.
+            penalties = Penalties(self.n_seen_ / len(supervision))
+        elif isinstance(solver, Online):
+            penalties = Penalties()
+        else:
+            penalties = resolve_penalties(self.regularisation, self.shrinkage, supervision, start)
         length = STREAM_LENGTH if resume else supervision.round_length
         if resume and not solver.stops:
             solver = ConjugateGradient()
-        for turn in range(1 if resume else supervision.n_rounds):
-            with journal.phase("constraints" if turn else "problem"):
+        for index in range(1 if resume else supervision.n_rounds):
+            with journal.phase("constraints" if index else "problem"):
                 terms = supervision.terms(scene, factor)
-            # Mini-batches are of one term: of constraints alone.
-            kept = terms if solver.stops else terms[:1]
-            problem = Problem([Block(scene.features, kept), *prices.blocks(start)], scene.execution)
+            # Mini-batches need a problem of one term, the constraints.
+            used = terms if solver.stops else terms[:1]
+            problem = Problem([Block(scene.features, used), *penalties.blocks(start)], scene.execution)
             result = self._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
             factor = result.point.G
             if result.ending is Ending.HALTED:
                 break
         return result
 
-    def _prices(self, supervision: Supervision, start: Matrix, solver: Solver, resume: bool) -> Prices:
-        """Return what is paid for leaving the start; nothing online, where mini-batches are of constraints alone."""
-        if resume:
-            # As many samples as were seen before weigh 1.
-            return Prices(self.n_seen_ / len(supervision))
-        if isinstance(solver, Online):
-            return Prices()
-        shrinkage = self.shrinkage if supervision.takes_shrinkage else 0.0
-        if self.regularisation != "auto":
-            return Prices(float(self.regularisation), shrinkage)
-        return Prices(supervision.default_price(start.shape[1], len(start)), shrinkage)
-
-    def _start(self, scene: Scene, coordinates: Coordinates, supervision: Supervision) -> Matrix:
-        """Return the first factor, in the solver's coordinates."""
+    def _compute_start(self, scene: Scene, coordinates: Coordinates, supervision: Supervision) -> Matrix:
+        """Return the start (d, r), in the solver's coordinates."""
         n, d = scene.features.shape
         rank = d if self.n_components is None else self.n_components
         if self.n_components is not None and rank > min(n, d):
@@ -338,8 +360,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         auto = "identity" if rank == d else "pca" if labels is None else "lda"
         return resolve_start(self.init, situation, rank, scene.rng, choices=STARTS, auto=auto)
 
-    def _resume(self, coordinates: Coordinates) -> Matrix:
-        """Return the present factor, in the solver's coordinates."""
+    def _load_factor(self, coordinates: Coordinates) -> Matrix:
+        """Return the current factor (d, r), in the solver's coordinates."""
         features = coordinates.features
         rank = features.shape[1] if self.n_components is None else self.n_components
         if rank != self.factor_.shape[1]:
@@ -348,35 +370,19 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         return coordinates.to_solver(self.factor_.astype(features.dtype))
 
-    def _may_use_span(self, supervision: Supervision) -> bool:
-        """Return True if nothing is learned outside the span of the samples."""
+    def _can_use_span(self, supervision: Supervision) -> bool:
+        """Return True if the problem may be solved in the span of the samples: W is then zero outside it."""
         return supervision.from_labels or self.n_components is not None
 
     def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Any:
-        """Return samples (n, d); labels are checked with them."""
+        """Return validated samples (n, d); labels are validated with them, and stored in the supervision."""
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
         if supervision.from_labels:
             X, supervision.labels = validate_data(self, X, supervision.labels, reset=reset, **kinds)
         else:
             X = validate_data(self, X, reset=reset, **kinds)
-        check_components(self.n_components, X.shape[1], self._geometry())
+        check_components(self.n_components, X.shape[1], self._resolve_geometry())
         return X
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit may have left."""
-        for name in ("threshold_", "bounds_"):
-            self.__dict__.pop(name, None)
-
-    def _check_settings(self) -> None:
-        """Raise a ValueError that names the first bad setting."""
-        for name in ("n_targets", "n_impostors", "n_rounds"):
-            checked_number(name, getattr(self, name), least=1, integer=True)
-        for name in ("pull", "shrinkage"):
-            checked_number(name, getattr(self, name), least=0)
-        if self.regularisation != "auto":
-            checked_number("regularisation", self.regularisation, least=0)
-        if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
 
     def _ended_as_planned(self, result: Result, supervision: Supervision, resume: bool) -> str:
         """Return the message of a fit whose last round was cut short on purpose; "" for others."""

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
-from gramian.estimators._base import PSDEstimator, uses_online, whitened_geometry
-from gramian.estimators._checks import checked_rank, resolve_part, unchanged_on_failure
+from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
+from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -27,12 +27,12 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["PSDRegressor"]
 
-# A fit is as good as perfect at this share of tol: little noise should not be taken for none.
+# The cost counts as zero below this share of tol: low noise must not be mistaken for none.
 PERFECT = 0.01
 
 
 class Data(NamedTuple):
-    """Checked input: vectors or matrices, targets (n,), senses (n,) and weights (n,) of sum 1."""
+    """Validated input: vectors (n, d) or matrices (n, d, d), targets (n,), senses (n,) and weights (n,) of sum 1."""
 
     X: Any
     y: Vector
@@ -41,7 +41,7 @@ class Data(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """What `partial_fit` continues from, beside the factor."""
+    """The state of a stream that `partial_fit` continues from, in addition to the factor."""
 
     units: Units
     schedule: Schedule
@@ -49,57 +49,64 @@ class Stream(NamedTuple):
 
 
 class PSDRegressor(RegressorMixin, PSDEstimator):
-    """Regression y = trace(W X), W positive semidefinite of rank r and never formed.
+    """Regression y = trace(W X) with a positive semidefinite W = G Gᵀ of rank r.
 
-    X is given as vectors x, meaning X = x xᵀ and y = xᵀ W x, or as matrices.
+    X is given as vectors x, which stand for X = x xᵀ, so that y = xᵀ W x; or as matrices. W is never formed.
 
     Parameters
     ----------
     rank : int or None
         The rank r of W; None for full rank.
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean", "grassmann"} or Geometry
-        Where W lives. "scaled" is fast whatever the conditioning of W; "flat" and "polar" are the paper's; "affine"
-        and "log-euclidean" learn full-rank matrices.
+        The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
+        and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" learns
+        projection matrices.
     solver : {"cg", "gd", "trust-region", "online"} or Solver
-        "cg" for most work, "trust-region" for many digits, "gd" for the paper's batch algorithm, "online" for
-        mini-batches and streams.
+        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
+        descent, "online" for mini-batches and streams.
     loss : {"squared", "huber", "linear", "hinge"} or Loss
+        The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
-        The first factor. "auto" is spectral, and the identity where the rank is full.
+        The start. "auto" is "identity" at full rank, else "spectral".
     growing : bool or Growing
-        Whether batch solvers of many measurements an unknown start from where random subsets of them lead, each five
-        times the one before: where the minimum is unique, the same in a fraction of the time. From an `init` that is
-        an array only if a `Growing` is given.
+        True solves growing random subsets of the measurements first, if there are many measurements per unknown; each
+        is five times larger than the one before. This only changes the start, and saves most passes over the data.
+        An array `init` is used without subsets unless a `Growing` is given.
     max_iter : int
-        The most iterations of a batch solver over all the data; callbacks see these.
+        The maximum number of iterations of a batch solver over all the data. Those on subsets do not count.
     tol : float
-        Stops when the cost is below a hundredth of tol times that of W = 0, or cost or factor change by less than this
-        share.
-    batch_size, n_epochs : int
-        For solver="online". A solver given as an object has its own batch size and seed.
+        A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
+        or when the cost is at most tol/100 times the cost of W = 0.
+    batch_size : int
+        The number of measurements in a mini-batch of solver="online". A `Solver` object has its own batch size.
+    n_epochs : int
+        The number of passes of solver="online" over the data.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one a core; the result does not depend on it. None leaves threads to BLAS.
-    random_state : int, RandomState or None
-        Fixes the random start, the subsets and the order of mini-batches.
+        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+    random_state : int, RandomState, Generator or None
+        The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
     verbose : int
-        1 reports every tenth iteration, 2 every one, on standard error.
+        1 reports every tenth iteration on standard error, 2 every iteration.
 
     Attributes
     ----------
     factor_ : array, shape (d, r)
         G, with W = G Gᵀ.
     n_iter_ : int
+        The number of iterations; of epochs for solver="online".
     converged_ : bool
-        True if a stopping rule holds; never for online solvers, which have none.
+        True if a stopping rule holds; always False for solver="online", which has none.
     message_ : str
         Why the fit ended.
-    timings_ : dict of str to float
-        Seconds spent outside the iterations, by what they were spent on.
     history_ : dict of str to array
-        After `fit`: iteration, cost, gradient_norm, step, time, passes; one entry an iteration.
+        iteration, cost, gradient_norm, step, time (seconds) and passes (over the data): one entry per iteration of
+        the last `fit`, the start included.
+    timings_ : dict of str to float
+        The seconds spent outside the iterations, by phase.
     n_features_in_ : int
+        The number of features of X.
 
     Examples
     --------
@@ -147,17 +154,18 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
-        """Learn W from all the data, from the start.
+        """Learn W from all samples, starting from `init`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
-            Vectors x, standing for x xᵀ, or matrices. Of a matrix only the symmetric part counts.
+            Vectors x, which stand for x xᵀ, or matrices, of which only the symmetric parts are used.
         y : array, shape (n,)
+            Targets.
         sample_weight : array, shape (n,), optional
-            A weight of 2 is a sample given twice.
+            Weights, not negative. A weight of 2 is equivalent to a sample given twice.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (n,) of them, optional
-            What is asked of a prediction: to equal y, to be at most y, or at least y.
+            The constraint on a prediction: equal to y (default), at most y, or at least y.
 
         Returns
         -------
@@ -165,17 +173,24 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """
         return self._fit(X, y, sample_weight, sense)
 
-    @available_if(uses_online)
+    @available_if(supports_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
-        """Learn on, from some more data seen once, in the order given; with solver="online" only.
+        """Continue from the current W with one pass over new samples, in the given order.
 
-        The first call chooses step sizes from its data, and the start unless `fit` came before; it should hold some
-        hundred samples, or steps be given by `Online(step_size=..., delay=...)`. `history_` is that of the last `fit`.
+        Available with solver="online" only. The first call chooses the step sizes, so it should have a hundred samples
+        or more; otherwise set them by `Online(step_size=..., delay=...)`. Without an earlier `fit` it also computes the
+        start. `history_` and `timings_` remain those of the last `fit`.
 
         Parameters
         ----------
-        X, y, sample_weight, sense
-            As for `fit`. Weights are relative to the others of the same call.
+        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
+            Vectors x, which stand for x xᵀ, or matrices, of which only the symmetric parts are used.
+        y : array, shape (n,)
+            Targets.
+        sample_weight : array, shape (n,), optional
+            Weights, relative to the others of the same call.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (n,) of them, optional
+            The constraint on a prediction: equal to y (default), at most y, or at least y.
 
         Returns
         -------
@@ -184,25 +199,29 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         return self._fit(X, y, sample_weight, sense, resume=True)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
-        """Learn from the start, or continue a stream."""
-        with unchanged_on_failure(self):
+        """Learn from `init`, or continue from the current factor."""
+        with restore_on_failure(self):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
-            begun = resume and hasattr(self, "factor_")
-            data = self._validate(X, y, sample_weight, sense, reset=not begun)
+            continuing = resume and hasattr(self, "factor_")
+            data = self._validate(X, y, sample_weight, sense, reset=not continuing)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
-            rng = self._generator()
-            solver = self._solver(rng)
-            bounded = self._geometry().bounded
+            rng = self._make_generator()
+            solver = self._resolve_solver(rng)
+            bounded = self._resolve_geometry().bounded
             units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
             coordinates = Coordinates.in_units(data.X, units)
-            journal = self._journal(coordinates.cost_scale(loss))
-            problem = self._problem(data, coordinates, loss)
+            journal = self._open_journal(coordinates.cost_scale(loss))
+            problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
-                geometry = self._fitted_geometry(problem, stream)
+                geometry = self._choose_geometry(problem, stream)
             with journal.phase("start"):
-                factor = self._resume(coordinates) if begun else self._start(problem, rng, coordinates, geometry)
+                factor = (
+                    self._load_factor(coordinates)
+                    if continuing
+                    else self._compute_start(problem, rng, coordinates, geometry)
+                )
             result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
-            self._keep(coordinates.to_user(result.point.G), result, journal, resume)
+            self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             schedule = getattr(result.memory, "schedule", None)
             self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
         if not resume:
@@ -219,25 +238,25 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rng: np.random.Generator,
         resume: bool,
     ) -> Result:
-        """Minimise; a stream sees its samples once, in the order given, with the schedule it has come to."""
+        """Return the result of minimising; a stream makes one pass in the given order, with its current schedule."""
         if not (resume and isinstance(solver, Online)):
-            growing = self._growing(solver, rng)
+            growing = self._resolve_growing(solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
         schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
         in_order = replace(solver, shuffle=False)
         return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
 
-    def _keep(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
-        """Set what users see; a stream keeps the history of the last `fit`."""
+    def _store_call(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
+        """Set the fitted attributes; `partial_fit` keeps history and timings of the last `fit`, and adds to n_iter_."""
         before = {name: getattr(self, name) for name in ("history_", "timings_") if resume and hasattr(self, name)}
-        calls = getattr(self, "n_iter_", 0) if resume else 0
-        self._store(factor, result, journal)
-        self.n_iter_ += calls
+        earlier = getattr(self, "n_iter_", 0) if resume else 0
+        self._store_result(factor, result, journal)
+        self.n_iter_ += earlier
         for name, value in before.items():
             setattr(self, name, value)
 
     def predict(self, X: Any) -> Vector:
-        """trace(W X), one for each sample.
+        """Return the predictions trace(W X), shape (n,).
 
         Parameters
         ----------
@@ -252,15 +271,15 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         check_shape(X)
         coordinates = Coordinates.in_units(X, Units())
         factor = self.factor_.astype(X.dtype, copy=False)
-        return measurement_of(X, coordinates).predict(coordinates.features.image(factor))
+        return make_measurement(X, coordinates).predict(coordinates.features.image(factor))
 
     def matrix(self) -> Matrix:
-        """W = G Gᵀ, (d, d)."""
+        """Return W = G Gᵀ, shape (d, d)."""
         check_is_fitted(self)
         return self.factor_ @ self.factor_.T
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
-        """Return checked data, without the samples of weight 0."""
+        """Return validated data, without the samples of weight 0."""
         X, y = validate_data(
             self,
             X,
@@ -282,26 +301,26 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
         return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype))
 
-    def _problem(self, data: Data, coordinates: Coordinates, loss: Loss) -> Problem:
-        """Return the problem of checked data in some coordinates."""
-        if not (loss.bounded or self._geometry().bounded):
+    def _build_problem(self, data: Data, coordinates: Coordinates, loss: Loss) -> Problem:
+        """Return the problem of the data in the given coordinates."""
+        if not (loss.bounded or self._resolve_geometry().bounded):
             raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
         target = coordinates.targets(data.y).astype(data.X.dtype)
-        measurement = measurement_of(data.X, coordinates)
+        measurement = make_measurement(data.X, coordinates)
         term = Term(measurement, target, loss.rescaled(coordinates.units.target), data.sense, data.weight)
-        return Problem([Block(coordinates.features, [term])], self._execution())
+        return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
-    def _start(
+    def _compute_start(
         self, problem: Problem, rng: np.random.Generator, coordinates: Coordinates, geometry: Geometry
     ) -> Matrix:
-        """Return the first factor, in the solver's coordinates."""
-        rank = checked_rank(self.rank, problem.n_features, geometry)
+        """Return the start (d, r), in the solver's coordinates."""
+        rank = resolve_rank(self.rank, problem.n_features, geometry)
         if not isinstance(self.init, str):
             return coordinates.to_solver(checked_factor(self.init, problem.n_features, rank, problem.dtype))
         return initial_factor(self.init, problem, rank, rng, coordinates.units.data)
 
-    def _growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
-        """Return how subsets lead to a start; None where they are not asked for, or the solver is online."""
+    def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
+        """Return the settings of growing subsets; None without them, or if the solver is online."""
         if isinstance(self.growing, Growing):
             return self.growing if solver.stops else None
         if not isinstance(self.growing, bool | np.bool_):
@@ -309,22 +328,22 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         wanted = self.growing and solver.stops and isinstance(self.init, str)
         return Growing(seed=int(rng.integers(2**31))) if wanted else None
 
-    def _resume(self, coordinates: Coordinates) -> Matrix:
-        """Return the factor that a stream has come to, in the solver's coordinates."""
+    def _load_factor(self, coordinates: Coordinates) -> Matrix:
+        """Return the current factor (d, r), in the solver's coordinates."""
         d, dtype = coordinates.features.shape[1], coordinates.features.dtype
-        rank = checked_rank(self.rank, d, self._geometry())
+        rank = resolve_rank(self.rank, d, self._resolve_geometry())
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
         return coordinates.to_solver(self.factor_.astype(dtype))
 
-    def _fitted_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
-        """Return the geometry; "scaled" has the data's second moment too, that of the first data of a stream."""
+    def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
+        """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
         if self.geometry != "scaled":
-            return self._geometry()
+            return self._resolve_geometry()
         if stream is not None and isinstance(stream.geometry, Scaled):
             return stream.geometry
         features = problem.blocks[0].features
-        return self._geometry() if isinstance(features, Identity) else whitened_geometry(features)
+        return self._resolve_geometry() if isinstance(features, Identity) else make_whitened_geometry(features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -341,8 +360,8 @@ def check_shape(X: Any) -> None:
         raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
 
 
-def measurement_of(X: Any, coordinates: Coordinates) -> Measurement:
-    """Return the measurements by vectors (n, d), or by matrices (n, d, d), which have the square of a vector's unit."""
+def make_measurement(X: Any, coordinates: Coordinates) -> Measurement:
+    """Return the n measurements by vectors (n, d) or matrices (n, d, d), in the solver's units."""
     if X.ndim == 2:
         return Each(X.shape[0])
     unit = coordinates.units.data**2

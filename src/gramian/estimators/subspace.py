@@ -1,4 +1,4 @@
-"""A subspace that follows a stream of samples, some of their entries missing."""
+"""A subspace that tracks a stream of samples with missing entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.checks import checked_number
-from gramian.estimators._checks import unchanged_on_failure
+from gramian.estimators._checks import restore_on_failure
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
@@ -20,44 +20,51 @@ STEPS = ("averaged", "greedy")
 
 
 class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The subspace nearest to a stream of samples, by Oja's rule on the Grassmann manifold; NaN are missing entries.
+    """The principal subspace of a stream of samples, by Oja's rule on the Grassmann manifold.
 
-    A sample x has the weights w, least squares of its observed entries on those of the frame U, and the residual
-    e = x - U w there, 0 elsewhere. The frame moves along the geodesic with velocity e qᵀ, a rotation of rank one in
-    O(d r): GROUSE (Balzano, Nowak and Recht, 2010), which for complete samples is the paper's section 4, Oja's rule.
+    Missing entries are NaN. For a sample x, w are the least-squares weights of its observed entries on the frame U
+    (d, r), and e = x - U w is the residual, 0 for missing entries. The frame moves along the geodesic with velocity
+    e qᵀ, a rotation of rank one that costs O(d r). This is GROUSE (Balzano, Nowak and Recht, 2010); for complete
+    samples it is Oja's rule, section 4 of the paper.
 
     Parameters
     ----------
     n_components : int
         r, the dimension of the subspace.
     step : {"averaged", "greedy"}
-        "averaged": q = (Σ w wᵀ)⁻¹ w over the samples so far, later ones counting more, and e is scaled up for what is
-        missing. Steps fall like 2/t, alike for strong and weak directions, and noise averages out: near PCA after one
-        epoch, with no step size to choose. "greedy": q = w/‖w‖², so that the subspace contains the sample; without
-        noise this converges to rounding, with noise not at all.
+        "averaged": q = (Σ w wᵀ)⁻¹ w, summed over the samples so far with larger weights for later ones; e is scaled up
+        to compensate for missing entries. Steps decrease like 2/t in all directions, and noise averages out: the result
+        is close to PCA after one epoch, with no step size to choose. "greedy": q = w/‖w‖², so that the subspace
+        contains the sample; this converges to rounding without noise, and does not converge with noise.
     memory : float or None
-        How many samples are remembered, in the mean, the variances and the averaged steps: older ones fade by
-        1 - 1/memory a sample. None for all, where the subspace stands still; some hundred, where it moves.
+        The effective number of samples remembered in the mean, the variances and the averaged steps: each new sample
+        multiplies the weights of older ones by 1 - 1/memory. None remembers all, for a constant subspace; use some
+        hundred for a subspace that moves.
     center : bool
-        True subtracts the running mean of the entries observed so far. That of incomplete samples has the error of any
-        mean, so data whose mean is zero are better off with False.
+        True subtracts the running mean of the observed entries. The mean of incomplete samples has an estimation error,
+        so use False if the mean is known to be zero.
     n_epochs : int
-        How often `fit` goes through the data, each time in a new order.
+        The number of passes of `fit` over the data, each in a new random order.
     random_state : int, RandomState or None
-        Fixes the start, a random subspace, and the orders.
+        The seed of the start, which is a random subspace, and of the orders.
 
     Attributes
     ----------
     components_ : array, shape (r, d)
-        Orthonormal rows, by falling variance; the entry largest in size is positive.
+        Orthonormal rows, in descending order of variance; the largest entry of each in absolute value is positive.
     explained_variance_ : array, shape (r,)
-        The variance along each, as it was seen on the way.
+        The variance along each component, accumulated during the passes.
     mean_ : array, shape (d,)
-        Zero where center=False.
-    n_samples_seen_, n_samples_skipped_ : int
-        Rows, once for every epoch; and those of them that count for the mean only, having fewer observed entries than
-        r, or such as hardly determine the weights.
+        The mean that is subtracted; zero if center=False.
+    n_samples_seen_ : int
+        The number of rows processed, counted once per epoch.
+    n_samples_skipped_ : int
+        The number of rows that updated the mean only, because they have fewer than r observed entries or because these
+        do not determine the weights.
+    message_ : str
+        Why the last call ended: the number of passes of `fit`, or of samples of `partial_fit`.
     n_features_in_ : int
+        The number of features of X.
 
     Examples
     --------
@@ -71,6 +78,8 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> bool(np.allclose(model.components_.T @ model.components_, truth @ truth.T))
     True
     """
+
+    message_: str
 
     def __init__(
         self,
@@ -90,26 +99,26 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the subspace from the start, in `n_epochs` passes over shuffled rows.
+        """Learn the subspace from a random start, in `n_epochs` passes over shuffled rows.
 
         Parameters
         ----------
         X : array, shape (n, d)
-            NaN where an entry is missing. Every column needs one entry, and one row at least r of them.
+            Missing entries are NaN. Every column needs an observed entry, and some row needs at least r.
         y : ignored
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             checked_number("n_epochs", self.n_epochs, least=1, integer=True)
-            X = self._checked(X, reset=True, least=2 if self.center else 1)
+            X = self._validate(X, reset=True, least=2 if self.center else 1)
             empty = np.flatnonzero(np.isnan(X).all(axis=0))
             if empty.size:
                 raise ValueError(f"X[:, {empty[0]}] has no observed entry, NaN only. Drop the column.")
             rng = check_random_state(self.random_state)
-            self._stream = self._begun(X.shape[1], rng)
+            self._stream = self._initialise_stream(X.shape[1], rng)
             for _ in range(self.n_epochs):
                 self._follow(X, rng.permutation(len(X)))
             if self.n_samples_skipped_ == self.n_samples_seen_:
@@ -117,41 +126,45 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     f"no row of X has enough observed entries for n_components={self.n_components}. "
                     "Choose fewer components."
                 )
+            self.message_ = f"n_epochs={self.n_epochs} passes done"
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Follow some more samples, seen once and in the order given. Any cut of a stream into calls is the same.
+        """Update the subspace with one pass over new samples, in the given order.
+
+        The result does not depend on how a stream is divided into calls.
 
         Parameters
         ----------
         X : array, shape (n, d)
-            NaN where an entry is missing. Columns may be empty, until they are first observed.
+            Missing entries are NaN. A column may have no observed entry.
         y : ignored
 
         Returns
         -------
         self
         """
-        with unchanged_on_failure(self):
+        with restore_on_failure(self):
             first = not hasattr(self, "_stream")
-            X = self._checked(X, reset=first, least=1)
+            X = self._validate(X, reset=first, least=1)
             if first:
-                self._stream = self._begun(X.shape[1], check_random_state(self.random_state))
+                self._stream = self._initialise_stream(X.shape[1], check_random_state(self.random_state))
             else:
                 self._stream = Stream(*(array.copy() for array in self._stream))
             self._follow(X, np.arange(len(X)))
+            self.message_ = f"followed {len(X)} samples"
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """Coordinates of samples in the subspace.
+        """Return the coordinates of samples in the subspace, shape (n, r).
 
-        Those of a row with missing entries are its least-squares weights on the observed ones, the shortest where they
-        are not determined; a row of NaN only is mapped to 0, that is to the mean.
+        The coordinates of a row with missing entries are the least-squares weights of its observed entries, of minimum
+        norm if they are not unique. A row without observed entries is mapped to 0, the coordinates of the mean.
 
         Parameters
         ----------
         X : array, shape (n, d)
-            NaN where an entry is missing.
+            Missing entries are NaN.
 
         Returns
         -------
@@ -168,7 +181,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return coordinates
 
     def inverse_transform(self, X: Any) -> Matrix:
-        """Samples from their coordinates; what was missing is filled in.
+        """Return samples from their coordinates, shape (n, d), with missing entries filled in.
 
         Parameters
         ----------
@@ -185,14 +198,15 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             raise ValueError(f"X has {X.shape[1]} columns; expected the {r} coordinates that transform gives.")
         return X @ self.components_.astype(X.dtype, copy=False) + self.mean_.astype(X.dtype, copy=False)
 
-    def _checked(self, X: Any, *, reset: bool, least: int) -> Matrix:
+    def _validate(self, X: Any, *, reset: bool, least: int) -> Matrix:
+        """Return X (n, d) with at least `least` rows; raise a ValueError for invalid parameters."""
         if self.step not in STEPS:
             raise ValueError(f"step={self.step!r} is unknown. Choose one of {', '.join(map(repr, STEPS))}.")
         if self.memory is not None:
             checked_number("memory", self.memory, least=1)
         checked_number("n_components", self.n_components, least=1, integer=True)
-        wanted = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
-        X = validate_data(self, X, reset=reset, ensure_min_samples=least, **wanted)
+        options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
+        X = validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
         if self.n_components > X.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} exceeds n_features={X.shape[1]}. Choose fewer components."
@@ -203,13 +217,14 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         return X
 
-    def _begun(self, d: int, rng: np.random.RandomState) -> Stream:
+    def _initialise_stream(self, d: int, rng: np.random.RandomState) -> Stream:
+        """Return a stream at a random frame (d, r)."""
         r = int(self.n_components)
         frame = np.linalg.qr(rng.standard_normal((d, r)))[0].copy()
         return Stream(frame, np.zeros((r, r)), np.zeros(d), np.zeros(d), np.zeros(3))
 
     def _follow(self, X: Matrix, order: Vector) -> None:
-        """Moves the stream, and sets what users see of it, in the data's type."""
+        """Update the stream with rows of X in the given order, and set the fitted attributes, in the dtype of X."""
         keep = 1.0 if self.memory is None else 1 - 1 / float(self.memory)
         stream = self._stream
         subspace_follow(X, order, stream, keep, self.step == "greedy", bool(self.center))
