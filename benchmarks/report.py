@@ -30,6 +30,8 @@ SECTIONS = {
     "isolet": "A distance of low rank",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
+    "threads": "Whole fits with one and two threads",
+    "memory": "Memory of a fit on tall data",
     "span": "Few samples of many features",
     "kernel": "Kernels from constraints",
     "mds": "Maps from distances",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -116,9 +117,9 @@ class Toward:
         """Return Z + s T, shape (d, r)."""
         return line[1] + s * line[2]
 
-    def parts(self, n_samples: int) -> list[Toward]:
-        """Return a list of the penalty itself: it is not split for threads."""
-        return [self]
+    def pieces(self, n_samples: int) -> Any:
+        """Return the penalty itself, finely and coarsely: it is small."""
+        return [self], [(self, 1)]
 
     def take(self, rows: Rows) -> tuple[Toward, Rows | None]:
         """Return the whole penalty and None, which stands for all rows: a penalty has no measurements to select."""

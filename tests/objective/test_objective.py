@@ -116,7 +116,7 @@ def test_integer_targets_become_float64():
 def test_many_samples_are_split_into_blocks_with_the_same_value(rng):
     X, y, _, start = regression(rng, 20000, 5, 2)
     problem = Problem([Block(Array(X), [Term(Each(20000), y)])])
-    assert len(problem.shards) == 3
+    assert len(problem.shards) == 4
     evaluation = problem.evaluate(Flat().point(start))
     assert evaluation.value == pytest.approx(0.5 * np.mean((np.sum((X @ start) ** 2, axis=1) - y) ** 2))
 

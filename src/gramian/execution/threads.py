@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from gramian.execution.execution import Shards, Work, sum_totals
 
 __all__ = ["Threads"]
 
-# Each thread gets so many runs of neighbouring pieces: few enough to cost nothing, enough to even out.
-CHUNKS = 4
+# Work of fewer seconds in all is done before another thread has woken up.
+SHORT = 2e-3
 
 
 class Threads:
@@ -47,6 +48,8 @@ class Threads:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n
         self._pool: ThreadPoolExecutor | None = None
+        # Seconds an item of each kind of work took the last time. They decide where work is done, not what comes out.
+        self._seconds: dict[Any, float] = {}
 
     def __repr__(self) -> str:
         return f"Threads({self.n})"
@@ -58,14 +61,14 @@ class Threads:
         return hash((Threads, self.n))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n": self.n, "_pool": None}
+        return {"n": self.n, "_pool": None, "_seconds": {}}
 
     @property
     def pool(self) -> ThreadPoolExecutor | None:
         """The threads, started when first needed; None where one is enough, the calling one."""
         count = effective_n_jobs(self.n)
         if self._pool is None and count > 1:
-            self._pool = ThreadPoolExecutor(count, thread_name_prefix="gramian")
+            self._pool = ThreadPoolExecutor(count - 1, thread_name_prefix="gramian")
         return self._pool
 
     def place(self, blocks: Sequence[Any]) -> Shards:
@@ -87,14 +90,22 @@ class Threads:
         return [kept for kept, _ in results], sum_totals(total for _, total in results)
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        """Return function(a, b, ...) for the items of the arguments, in their order."""
-        items, pool = list(zip(*arguments, strict=False)), self.pool
-        if pool is None or len(items) < 2:
-            return [function(*item) for item in items]
-        length = -(-len(items) // (CHUNKS * effective_n_jobs(self.n)))
-        chunks = [items[start : start + length] for start in range(0, len(items), length)]
-        futures = [pool.submit(call_on_each, function, chunk, np.geterr()) for chunk in chunks]
-        return [result for future in futures for result in future.result()]
+        """Return function(a, b, ...) for the items of the arguments, in their order.
+
+        The calling thread takes the first share. Work that was short the last time stays in it altogether.
+        """
+        items, pool, errors = list(zip(*arguments, strict=False)), self.pool, np.geterr()
+        name = getattr(function, "func", function)
+        if pool is None or len(items) < 2 or self._seconds.get(name, np.inf) * len(items) < SHORT:
+            own, futures = items, []
+        else:
+            length = -(-len(items) // effective_n_jobs(self.n))
+            own, others = items[:length], range(length, len(items), length)
+            futures = [pool.submit(call_on_each, function, items[i : i + length], errors) for i in others]
+        begin = perf_counter()
+        results = [function(*item) for item in own]
+        self._seconds[name] = (perf_counter() - begin) / max(len(own), 1)
+        return results + [result for future in futures for result in future.result()]
 
 
 def call_on_each(function: Callable[..., Any], items: list[Any], errors: Any) -> list[Any]:

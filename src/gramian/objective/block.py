@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import accumulate, chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,10 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Block", "Direction", "State", "Totals"]
 
-# Images of this many rows fit the second-level cache at common ranks.
-ROWS_IN_CACHE = 8192
+# A piece has so many rows at the most: its images stay near the processor, and it is long enough to be worth a thread.
+ROWS_PER_PIECE = 16384
+# The number of pieces is a multiple of this, so that few threads have equal shares.
+SHARES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Block:
     terms : sequence of Term, or of penalties on Identity features
     team : Team
         Who works on the pieces of the block; the calling thread by default.
+    coarse : sequence of (Term, int)
+        The same terms cut less finely, each with the number of `terms` it spans; set by `split`.
 
     Examples
     --------
@@ -51,6 +55,7 @@ class Block:
     features: Features
     terms: Sequence[Summand]
     team: Team = field(default_factory=Serial, repr=False)
+    coarse: Sequence[tuple[Summand, int]] = ()
 
     def __post_init__(self) -> None:
         if not np.issubdtype(self.features.dtype, np.floating):
@@ -66,10 +71,12 @@ class Block:
         """
         n = self.features.shape[0]
         if not all(term.separable for term in self.terms):
-            return [replace(self, terms=[part for term in self.terms for part in term.parts(n)])]
-        if n < 2 * ROWS_IN_CACHE or not self.features.sliceable:
+            pieces = [term.pieces(n) for term in self.terms]
+            fine, coarse = zip(*pieces, strict=True)
+            return [replace(self, terms=list(chain(*fine)), coarse=list(chain(*coarse)))]
+        if n <= ROWS_PER_PIECE or not self.features.sliceable:
             return [self]
-        cuts = [slice(start, min(start + ROWS_IN_CACHE, n)) for start in range(0, n, ROWS_IN_CACHE)]
+        cuts = cut_evenly(n, SHARES * -(-n // (SHARES * ROWS_PER_PIECE)))
         return [Block(self.features.take(cut), [term.take(cut)[0] for term in self.terms]) for cut in cuts]
 
     def shared(self, team: Team) -> Block:
@@ -89,9 +96,7 @@ class Block:
         count = 1 if is_piece else self.features.n_pieces
         if count == 1:
             return [(slice(0, n), self.features)]
-        edges = np.linspace(0, n, count + 1).astype(int).tolist()
-        cuts = [slice(start, stop) for start, stop in pairwise(edges)]
-        return [(cut, self.features.take(cut)) for cut in cuts]
+        return [(cut, self.features.take(cut)) for cut in cut_evenly(n, count)]
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k); one pass."""
@@ -119,12 +124,27 @@ class Block:
 
     def weigh(self, weights: Sequence[Any], Z: Matrix) -> Matrix:
         """Return S with Xᵀ S = M G, M = Σ weight_i X_i over all terms, shape (N, k)."""
-        return sum_totals(self.team.map(call_weigh, self.terms, weights, repeat(Z)))
+        if not self.coarse:
+            return sum_totals(self.team.map(call_weigh, self.terms, weights, repeat(Z)))
+        edges = pairwise(accumulate((span for _, span in self.coarse), initial=0))
+        joined = [join_weights(weights[start:stop]) for start, stop in edges]
+        return sum_totals(self.team.map(call_weigh, [term for term, _ in self.coarse], joined, repeat(Z)))
 
     def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> tuple[list[Any], float]:
         """Return the weights of the Gauss-Newton operator of every term, and the sum of their quadratic forms."""
         parts = self.team.map(call_gauss_newton, self.terms, predictions, repeat(Z), repeat(velocity))
         return [weights for weights, _ in parts], sum_totals(form for _, form in parts)
+
+
+def join_weights(weights: Sequence[Any]) -> Any:
+    """Return the weights of consecutive pieces of one term as those of the term."""
+    return weights[0] if len(weights) == 1 else np.concatenate(weights)
+
+
+def cut_evenly(n: int, count: int) -> list[slice]:
+    """Return slices of n rows, so many and of equal length but for one row."""
+    edges = np.linspace(0, n, count + 1).astype(int).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 class State(NamedTuple):

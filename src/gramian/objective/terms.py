@@ -13,11 +13,22 @@ from gramian.losses import Loss, Squared
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Coefficients", "Summand", "Term"]
+__all__ = ["Coefficients", "Pieces", "Summand", "Term"]
 
-# A term of many measurements is worked on in pieces of at least so many, and of at least so many for each sample that
-# they could touch; in so many pieces at the most.
-MEASUREMENTS_PER_PIECE, MEASUREMENTS_PER_SAMPLE, MOST_PIECES = 16384, 2, 16
+# A term of many measurements is worked on in pieces of at least so many measurements; in so many pieces at the most.
+MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
+# Sums over samples need an array (N, k) a piece: from so many measurements a sample on they are in several.
+MEASUREMENTS_PER_SAMPLE = {2: 8, 4: 64, MOST_PIECES: 128}
+
+
+class Pieces(NamedTuple):
+    """A summand in pieces for threads: cut finely, and cut coarsely for sums over samples.
+
+    `coarse` has summands, each with the number of fine ones that it spans.
+    """
+
+    fine: Sequence[Summand]
+    coarse: Sequence[tuple[Summand, int]]
 
 
 class Summand(Protocol):
@@ -34,7 +45,7 @@ class Summand(Protocol):
     def separable(self) -> bool:
         """True if rows of samples can be worked on apart."""
 
-    def parts(self, n_samples: int) -> Sequence[Summand]:
+    def pieces(self, n_samples: int) -> Pieces:
         """Return summands on the same samples that add up to this one, for threads; itself where it is small."""
 
     def predict(self, Z: Matrix) -> Any:
@@ -126,15 +137,33 @@ class Term:
         """True if measurement i is made of sample i alone."""
         return self.measurement.separable
 
-    def parts(self, n_samples: int) -> list[Term]:
+    def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive measurements that add up to this one; nothing is copied."""
         m = len(self.measurement)
-        count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE, m // (MEASUREMENTS_PER_SAMPLE * n_samples))
-        if count < 2:
-            return [self]
-        edges = np.linspace(0, m, count + 1).astype(int).tolist()
+        count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE)
+        fine = self.cut(count)
+        if len(fine) < 2:
+            return Pieces([self], [(self, 1)])
+        groups = max([1, *(k for k, least in MEASUREMENTS_PER_SAMPLE.items() if m >= least * n_samples and k <= count)])
+        if groups == len(fine):
+            return Pieces(fine, [(part, 1) for part in fine])
+        return Pieces(fine, [(self, len(fine))] if groups == 1 else self.group(fine, groups))
+
+    def cut(self, count: int) -> list[Term]:
+        """Return so many terms of consecutive measurements; this one, where they stay together."""
+        edges = np.linspace(0, len(self.measurement), max(count, 1) + 1).astype(int).tolist()
         parts = [self.part(slice(start, stop)) for start, stop in pairwise(edges)]
         return [self] if None in parts else [part for part in parts if part is not None]
+
+    def group(self, fine: Sequence[Term], count: int) -> list[tuple[Term, int]]:
+        """Return so many terms that span consecutive fine ones, with how many they span."""
+        spans = [len(part) for part in np.array_split(np.arange(len(fine)), count)]
+        edges = np.cumsum([0, *(len(term.measurement) for term in fine)])[np.cumsum([0, *spans])].tolist()
+        return [
+            (part, span)
+            for part, span in zip((self.part(slice(*edge)) for edge in pairwise(edges)), spans, strict=True)
+            if part is not None
+        ]
 
     def part(self, cut: slice) -> Term | None:
         """Return the term of consecutive measurements, on the same samples; None if they stay together."""

@@ -1,0 +1,89 @@
+"""Whole fits with one and with two threads, in turns; the bare products of the same data are timed beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import load_split
+from benchmarks.neighbours import run_quietly
+from benchmarks.rows import Row
+from gramian import MetricLearner, PSDRegressor
+from gramian.datasets import DatasetNotFound
+from gramian.supervision import labelled_pairs
+from harness.timing import median_seconds, print_heading
+
+GOAL = 1.7
+
+
+def make_regression(n: int = 400_000, d: int = 50, r: int = 10) -> tuple[Callable[[int], Any], np.ndarray, int]:
+    """Return the fit of a regression for so many threads, its samples and its rank."""
+    rng = np.random.default_rng(0)
+    X, truth = rng.standard_normal((n, d)), rng.standard_normal((d, r))
+    y = np.sum((X @ truth) ** 2, axis=1) + rng.standard_normal(n)
+    return lambda jobs: PSDRegressor(r, n_jobs=jobs, random_state=0).fit(X, y), X, r
+
+
+def make_mnist(rank: int = 32) -> tuple[Callable[[int], Any], np.ndarray, int]:
+    """Return the fit of a metric from the labels of MNIST for so many threads, its samples and its rank."""
+    data = load_split("mnist", np.float32)
+    if data is None:
+        raise DatasetNotFound("mnist is not stored")
+    X, labels = data[0] / 255, data[2]
+    return lambda jobs: MetricLearner(rank, n_jobs=jobs, random_state=0).fit(X, labels), X, rank
+
+
+def make_pairs(rank: int = 50, m: int = 100_000) -> tuple[Callable[[int], Any], np.ndarray, int]:
+    """Return the fit of a metric from pairs of Isolet for so many threads, its samples and its rank."""
+    data = load_split("isolet")
+    if data is None:
+        raise DatasetNotFound("isolet is not stored")
+    X, labels = data[0], data[2]
+    pairs, same = labelled_pairs(labels, m, balanced=True, random_state=0)
+    y = np.where(same, 1, -1)
+    return lambda jobs: MetricLearner(rank, n_jobs=jobs, random_state=0).fit_pairs(X, pairs, y=y), X, rank
+
+
+def multiply(X: np.ndarray, rank: int, threads: int) -> None:
+    """Compute X B and Xᵀ S, each thread on its share of the rows."""
+    B, S = np.ones((X.shape[1], rank), X.dtype), np.ones((len(X), rank), X.dtype)
+    cuts = np.array_split(np.arange(len(X)), threads)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda c: np.dot(X[c[0] : c[-1] + 1], B), cuts))
+        list(pool.map(lambda c: np.dot(S[c[0] : c[-1] + 1].T, X[c[0] : c[-1] + 1]), cuts))
+
+
+def compare(task: str, make: Callable[[], tuple[Callable[[int], Any], np.ndarray, int]], repeats: int) -> Row | None:
+    """Print the seconds with one and two threads of a fit and of bare products, and return the row of the fit."""
+    try:
+        fit, X, rank = make()
+    except DatasetNotFound as error:
+        print(f"{task}: left out, {error}")
+        return None
+    fits = median_seconds({str(jobs): partial(fit, jobs) for jobs in (1, 2)}, repeats)
+    bare = median_seconds({str(jobs): partial(multiply, X, rank, jobs) for jobs in (1, 2)}, 9)
+    ratio, limit = fits["1"] / fits["2"], bare["1"] / bare["2"]
+    print(f"{task:44}{fits['1']:8.2f} s{fits['2']:8.2f} s{ratio:8.2f}   bare products{limit:8.2f}")
+    detail = f"{fits['1']:.3g} s against {fits['2']:.3g} s; bare products {limit:.2f}"
+    return Row(task, "ours with one thread", ratio, GOAL, detail=detail)
+
+
+@run_quietly()
+def main() -> list[Row]:
+    """Print the table, and return its rows."""
+    print_heading("Whole fits with one and two threads, one BLAS thread in each")
+    print(f"{'':44}{'one':>10}{'two':>10}{'ratio':>8}")
+    rows = [
+        compare("regression, n=400000 d=50 r=10", make_regression, 7),
+        compare("metric from 100000 pairs, 6238 x 617, rank 50", make_pairs, 5),
+        compare("metric from labels, MNIST, rank 32, float32", make_mnist, 1),
+    ]
+    return [row for row in rows if row is not None]
+
+
+if __name__ == "__main__":
+    main()
