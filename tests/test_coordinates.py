@@ -11,6 +11,18 @@ from gramian.features import Array, Centred, Identity
 from gramian.losses import Huber, Linear, Squared
 
 
+@pytest.fixture(autouse=True)
+def all_data_is_large(monkeypatch):
+    monkeypatch.setattr("gramian.coordinates.SMALL", 0)
+
+
+def test_small_data_is_centred_in_a_copy(rng, monkeypatch):
+    monkeypatch.setattr("gramian.coordinates.SMALL", 2**20)
+    features = centre(rng.standard_normal((50, 3)) + 1)
+    assert isinstance(features, Array)
+    assert np.abs(features.X.mean(axis=0)).max() < 1e-14
+
+
 def test_centring_copies_nothing_where_rounding_does_not_tell(rng, dtype):
     X = (rng.standard_normal((3000, 4)) + 2).astype(dtype)
     features = centre(X)

@@ -27,6 +27,8 @@ ROWS = 4096
 SMALL_SQUARE = 1e-9
 # A mean so many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
 LARGEST_MEAN = {np.dtype(np.float64): 1e3, np.dtype(np.float32): 8.0}
+# Data of so many bytes is copied without a second thought.
+SMALL = 2**25
 # Rows from which the spread is estimated.
 SPREAD_ROWS = 1000
 
@@ -145,17 +147,25 @@ def unit_of(size: float, multiple: int) -> float:
 
 
 def centre(X: Any, execution: Execution | None = None) -> Features:
-    """Return features less their mean, without a copy unless rounding would tell; sparse data is left as it is."""
+    """Return features less their mean; sparse data is left as it is.
+
+    Large data is not copied, unless rounding would tell. Small data is: that saves the correction of every product.
+    """
     if scipy.sparse.issparse(X):
         return as_features(X)
     execution = Serial() if execution is None else execution
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)
-    some = X[:: -(-len(X) // SPREAD_ROWS)] - mean
-    spread = float(np.mean(np.einsum("ij,ij->i", some, some)))
-    if float(mean @ mean) > LARGEST_MEAN[X.dtype] ** 2 * spread:
+    if X.nbytes <= SMALL or mean_outweighs_spread(X, mean):
         return Array(X - mean.astype(X.dtype))
     return Centred(Array(X), mean)
+
+
+def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
+    """Return True if the mean (d,) is so large that products with X itself would lose digits."""
+    some = X[:: -(-len(X) // SPREAD_ROWS)] - mean
+    spread = float(np.mean(np.einsum("ij,ij->i", some, some)))
+    return float(mean @ mean) > LARGEST_MEAN[X.dtype] ** 2 * spread
 
 
 def sum_rows(tile: Matrix) -> tuple[None, Vector]:
