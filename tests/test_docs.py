@@ -29,3 +29,18 @@ def test_links_resolve(page):
 @pytest.mark.parametrize("name", gramian.__all__)
 def test_every_public_name_has_an_example(name):
     assert ">>>" in getattr(gramian, name).__doc__
+
+
+def diffs(path):
+    """The diffs on a page: the file that each changes, and the lines of it that are shown unchanged."""
+    for block in re.findall(r"```diff\n(.*?)```", path.read_text(), re.S):
+        first, *lines = block.splitlines()
+        yield first.removeprefix("--- "), [line[1:] for line in lines if line.startswith(" ")]
+
+
+def test_diffs_on_how_to_add_a_part_fit_the_files_they_change():
+    root = Path(__file__).parent.parent
+    found = list(diffs(root / "CONTRIBUTING.md"))
+    assert len(found) == 3
+    for name, unchanged in found:
+        assert "\n".join(unchanged) in (root / name).read_text()

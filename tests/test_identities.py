@@ -8,6 +8,7 @@ from gramian.contracts.builders import gram, random_point, random_tangent
 from gramian.contracts.geometry import DATA_IDENTITIES, POINT_IDENTITIES, PROBLEM_IDENTITIES
 from gramian.contracts.invariances import check_descent, check_factor_rotation, check_target_scaling
 from gramian.contracts.objectives import check_carried_evaluations, check_gradient, check_line_derivatives
+from gramian.execution import Serial, Threads
 from gramian.features import Identity
 from gramian.geometries import Polar
 from gramian.losses import LOSSES
@@ -89,3 +90,32 @@ def test_penalty_is_the_relative_squared_distance_to_its_matrix(geometry, rng):
     line = evaluation.line(tangent)
     if line.straight:
         assert point.inner(tangent, evaluation.hessian(tangent)) == pytest.approx(line.along(0.0)[2], rel=1e-8)
+
+
+@pytest.fixture
+def tiny_pieces(monkeypatch):
+    """Even the smallest problem is worked on in several pieces."""
+    monkeypatch.setattr("gramian.objective.block.ROWS_PER_PIECE", 5)
+    monkeypatch.setattr("gramian.features.ROWS_PER_PIECE", 4)
+    monkeypatch.setattr("gramian.features.ENTRIES_PER_FEATURE", 1)
+    monkeypatch.setattr("gramian.objective.terms.MEASUREMENTS_PER_PIECE", 6)
+    monkeypatch.setattr("gramian.objective.terms.MEASUREMENTS_PER_SAMPLE", {2: 1, 4: 3})
+    monkeypatch.setattr("gramian.execution.threads.SHORT", 0.0)
+
+
+@pytest.mark.parametrize("execution", [Threads(1), Threads(2)], ids=repr)
+@measurements
+@geometries
+def test_every_execution_gives_the_bits_of_serial(geometry, kind, execution, rng, tiny_pieces):
+    problem = make_problem(EXAMPLES[kind](rng, np.float64), rng)
+    point = random_point(geometry, rng)
+    found = []
+    for place in (Serial(), execution):
+        evaluation = Problem(problem.blocks, place).evaluate(point)
+        line = evaluation.line(-evaluation.gradient)
+        end = line.move(0.3 * line.guess)
+        found.append((evaluation.value, evaluation.gradient, line.guess, end.value, end.gradient, gram(end.point)))
+    for serial, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(serial, other)
+    for identity in PROBLEM_IDENTITIES:
+        identity(geometry, rng, Problem(problem.blocks, execution))

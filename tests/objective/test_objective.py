@@ -5,7 +5,7 @@ import pytest
 
 from gramian import Block, Problem, Term
 from gramian.features import Array, Identity
-from gramian.geometries import Flat, Scaled
+from gramian.geometries import Curve, Flat, Point, Scaled
 from gramian.measurements import Dense, Each, Pairs
 from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
@@ -126,3 +126,34 @@ def test_terms_check_their_lengths(name):
     fields = {"target": np.ones(3), "sense": np.zeros(3), "weight": np.ones(3)} | {name: np.ones(2)}
     with pytest.raises(ValueError, match=rf"{name} has shape \(2,\); expected \(3,\)"):
         Term(Each(3), fields["target"], sense=fields["sense"], weight=fields["weight"])
+
+
+class Bent(Curve):
+    """A straight curve that does not say so: images along it are computed afresh."""
+
+    def __init__(self, start, tangent):
+        self.start, self.direction = start, tangent
+
+    def point(self, s):
+        return BentPoint(self.start.frame + s * self.direction)
+
+
+class BentPoint(Point):
+    def gradient(self, MF):
+        return 2 * MF
+
+    def frame_velocity(self, tangent):
+        return tangent
+
+    def curve(self, tangent):
+        return Bent(self, tangent)
+
+
+def test_a_curve_without_a_motion_costs_a_pass_a_trial_and_ends_in_the_same_place(rng):
+    X, y, _, start = regression(rng, 200, 5, 2)
+    flat, bent = (
+        minimize(rank_one(X, y), GradientDescent(Armijo(initial=None)), point, max_iter=5, tol=0)
+        for point in (Flat().point(start), BentPoint(start))
+    )
+    np.testing.assert_allclose(bent.history["cost"], flat.history["cost"], rtol=1e-9)
+    assert bent.history["passes"][-1] > flat.history["passes"][-1]

@@ -38,7 +38,7 @@ def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
     start = supervision.begin(scene, np.eye(13)[:, :3])
     assert start.shape == (13, 3)
     assert len(supervision) > 0
-    assert supervision.default_price(3, 13) > 0
+    assert supervision.default_penalty(3, 13) > 0
     for _ in range(supervision.n_rounds):
         terms = supervision.terms(scene, start)
         assert all(isinstance(term, Term) for term in terms)
@@ -122,7 +122,7 @@ class Quantiles(Supervision):
         target = (self.y[self.pairs[:, 0]] - self.y[self.pairs[:, 1]]) ** 2
         return [Term(Pairs(self.pairs), target)]
 
-    def default_price(self, rank, n_features):
+    def default_penalty(self, rank, n_features):
         return 0.0
 
 

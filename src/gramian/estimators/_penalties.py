@@ -44,4 +44,4 @@ def resolve_penalties(
     if regularisation != "auto":
         return Penalties(float(regularisation), trace)
     d, r = start.shape
-    return Penalties(supervision.default_price(r, d), trace)
+    return Penalties(supervision.default_penalty(r, d), trace)

@@ -18,8 +18,8 @@ __all__ = ["LabelPairs", "LabelTriplets"]
 
 #: From more samples than this, each round draws so many anchors of triplets.
 ANCHORS = 10_000
-#: The price of leaving the start for many triplets on few features and classes.
-PRICE = 0.06
+#: The weight of the penalty on leaving the start, for many triplets on few features and classes.
+PENALTY = 0.06
 #: Pairs drawn for each ordered pair of classes, as in the paper.
 PAIRS_PER_CLASSES = 40
 
@@ -32,7 +32,7 @@ class LabelTriplets(Supervision):
     labels : array, shape (n,)
     n_targets, n_impostors, n_rounds : int
     pull : float
-        The price of the mean squared distance of targets.
+        The weight of the mean squared distance of targets.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class LabelTriplets(Supervision):
         pull = [pull_term(triplets, n, self.pull, dtype)] if self.pull > 0 else []
         return [triplet_term(triplets, dtype), *pull]
 
-    def default_price(self, rank: int, n_features: int) -> float:
+    def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0.06 (1 + 3 r c/n) for n samples of c classes."""
-        return PRICE * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
+        return PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
 
 
 class LabelPairs(Supervision):
@@ -167,9 +167,9 @@ class LabelPairs(Supervision):
         """Return the mean over pairs of ½ (violation / typical target)²."""
         return self.given.terms(scene, factor)
 
-    def default_price(self, rank: int, n_features: int) -> float:
+    def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few pairs hardly move the distance."""
-        return self.given.default_price(rank, n_features)
+        return self.given.default_penalty(rank, n_features)
 
     def summary(self) -> dict[str, Any]:
         """Return the bounds."""

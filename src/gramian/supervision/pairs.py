@@ -101,7 +101,7 @@ class GivenPairs(Supervision):
         assert self.targets is not None
         return [pair_term(self.pairs, self.targets, self.weight, scene.features.dtype)]
 
-    def default_price(self, rank: int, n_features: int) -> float:
+    def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few pairs hardly move the distance."""
         return n_features / len(self)
 

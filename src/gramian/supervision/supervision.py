@@ -52,7 +52,7 @@ class Supervision(ABC):
     from_labels: ClassVar[bool] = False
     #: Iterations of a round at the most; None for no limit but max_iter.
     round_length: ClassVar[int | None] = None
-    #: True if the price `shrinkage` of the trace of W applies.
+    #: True if the penalty `shrinkage` on the trace of W applies.
     takes_shrinkage: ClassVar[bool] = False
 
     #: Class labels (n,), where there are any.
@@ -85,8 +85,8 @@ class Supervision(ABC):
         """Return the terms of the next round, found in the metric of the present factor (d, r)."""
 
     @abstractmethod
-    def default_price(self, rank: int, n_features: int) -> float:
-        """Return the default of `regularisation`: the price of leaving the start."""
+    def default_penalty(self, rank: int, n_features: int) -> float:
+        """Return the default of `regularisation`: the weight of the penalty on leaving the start."""
 
     def summary(self) -> dict[str, Any]:
         """Return what a fitted estimator keeps of the supervision, by attribute name."""

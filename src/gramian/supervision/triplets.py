@@ -57,7 +57,7 @@ class GivenTriplets(Supervision):
         """Return the mean over triplets of ½ max(0, margin - prediction)²."""
         return [triplet_term(self.triplets, scene.features.dtype)]
 
-    def default_price(self, rank: int, n_features: int) -> float:
+    def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few triplets hardly move the distance."""
         return n_features / len(self)
 
@@ -68,12 +68,12 @@ def triplet_term(triplets: Matrix, dtype: np.dtype) -> Term:
     return Term(Triplets(triplets), np.full(m, MARGIN, dtype), sense=np.full(m, 1))
 
 
-def pull_term(triplets: Matrix, n_samples: int, price: float, dtype: np.dtype) -> Term:
-    """Return price · the mean squared distance of the near pairs of triplets (m, 3), each pair once."""
+def pull_term(triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype) -> Term:
+    """Return weight · the mean squared distance of the near pairs of triplets (m, 3), each pair once."""
     near = np.column_stack(np.divmod(np.unique(triplets[:, 0] * n_samples + triplets[:, 1]), n_samples))
     m = len(near)
     # The linear loss is half the prediction.
-    return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), np.full(m, 2 * price / m, dtype))
+    return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), np.full(m, 2 * weight / m, dtype))
 
 
 def rescale_to_margin(scene: Scene, start: Matrix, triplets: Matrix) -> Matrix:
