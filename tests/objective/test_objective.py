@@ -10,7 +10,7 @@ from gramian.measurements import Dense, Each, Pairs
 from gramian.penalties import Toward
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion, minimize
 
-from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem, n_columns, random_tangent, regression
+from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem, n_columns, random_tangent, rank_one, regression
 
 
 class CountingArray(Array):
