@@ -6,21 +6,36 @@ with fewer samples than features, nothing outside their span is ever seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from gramian.execution import Execution, Serial, sum_totals
-from gramian.features import Array, Centred, Features, Identity, as_features
+from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
 from gramian.types import Matrix, Vector
 
-__all__ = ["Coordinates", "Span", "Units", "centre", "span_of", "units_of_regression"]
+__all__ = [
+    "Coordinates",
+    "Span",
+    "Units",
+    "centre",
+    "check_scale_of",
+    "column_spread",
+    "data_unit_of",
+    "largest",
+    "span_of",
+    "unit_of",
+    "units_of_regression",
+]
 
 # Numbers within this factor of 1 are left as they are, and nothing is copied.
 NEAR = 2.0**10
+# Costs are told in the user's units if these change them by no more than this factor.
+SMALLEST_COST = 1e-280
+LARGEST_UNIT = {np.dtype(np.float64): 2.0**1000, np.dtype(np.float32): 2.0**120}
 # So many rows or columns are worked on at a time.
 ROWS = 4096
 # Squares of singular values below this share of the largest are computed from X itself.
@@ -57,6 +72,8 @@ class Coordinates:
     units : Units
     span : Span or None
         The span that the solver works in.
+    columns : array, shape (d,), or None
+        Powers of two that the columns of the samples are multiplied by, beside the unit.
 
     Examples
     --------
@@ -73,11 +90,21 @@ class Coordinates:
     features: Features
     units: Units = UNCHANGED
     span: Span | None = None
+    columns: Vector | None = None
 
     @classmethod
     def in_units(cls, X: Any, units: Units) -> Coordinates:
         """Return coordinates of vectors (n, d) or matrices (n, d, d) in given units."""
         return cls(scale_data(X, units.data), units)
+
+    def equilibrated(self) -> Coordinates:
+        """Return coordinates in which all columns are near 1; the same, if their sizes differ little."""
+        columns = column_units(self.features)
+        if columns is None:
+            return self
+        X = samples_of(self.features)
+        scaled = X.multiply(columns).tocsr() if scipy.sparse.issparse(X) else X * columns.astype(X.dtype)
+        return replace(self, features=as_features(scaled), columns=columns)
 
     @classmethod
     def of_distances(cls, X: Any, *, in_span: bool, execution: Execution | None = None) -> Coordinates:
@@ -90,8 +117,13 @@ class Coordinates:
     @classmethod
     def of_nodes(cls, n: int, dtype: Any, squared: Vector) -> Coordinates:
         """Return coordinates of n nodes whose squared distances have a mean near 1."""
-        mean = float(np.mean(squared, dtype=np.float64)) if len(squared) else 0.0
+        top = largest(squared)
+        mean = top * float(np.mean(squared / top, dtype=np.float64)) if 0 < top < np.inf else 0.0
         return cls(Identity(n, dtype), Units(1.0, 4.0 ** -round(0.5 * np.log2(mean)) if mean > 0 else 1.0))
+
+    def with_target_unit(self, unit: float) -> Coordinates:
+        """Return the same coordinates with another unit of the targets."""
+        return replace(self, units=self.units._replace(target=unit))
 
     def targets(self, y: Vector) -> Vector:
         """Return targets in the solver's units."""
@@ -99,16 +131,29 @@ class Coordinates:
 
     def to_solver(self, G: Matrix) -> Matrix:
         """Return the factor for the solver, from that for the user's data."""
-        return G * G.dtype.type(self.units.target**0.5 / self.units.data)
+        G = G * G.dtype.type(self.units.target**0.5 / self.units.data)
+        return G if self.columns is None else G / self.columns[:, None].astype(G.dtype)
 
     def to_user(self, G: Matrix) -> Matrix:
         """Return the factor for the user's data, (d, r), from the solver's."""
         lifted = G if self.span is None else self.span.lift(G)
-        return lifted * lifted.dtype.type(self.units.data / self.units.target**0.5)
+        with np.errstate(over="ignore", under="ignore"):
+            factor = lifted * lifted.dtype.type(self.units.data / self.units.target**0.5)
+            factor = factor if self.columns is None else factor * self.columns[:, None].astype(G.dtype)
+        if np.isfinite(lifted).all() and (not np.isfinite(factor).all() or (lifted.any() and not factor.any())):
+            raise ValueError(
+                f"in the units of the data, W is outside the range of {factor.dtype} numbers. Scale the data."
+            )
+        return factor
 
     def cost_scale(self, loss: Loss) -> float:
-        """Return what the solver's costs are multiplied by, for targets as the user gave them."""
-        return self.units.target**-loss.degree
+        """Return what the solver's costs are multiplied by, for targets as the user gave them.
+
+        It is 1 where costs in the user's units would leave the range of numbers.
+        """
+        with np.errstate(over="ignore"):
+            scale = float(np.float64(self.units.target) ** -loss.degree)
+        return scale if SMALLEST_COST < scale < 1 / SMALLEST_COST else 1.0
 
 
 def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units:
@@ -124,7 +169,10 @@ def data_unit_of(X: Any) -> float:
     """Return the power of two that brings samples near 1; a matrix counts as the square of a vector."""
     values = X if isinstance(X, np.ndarray) else X.data
     size = largest(values)
-    return unit_of(size if X.ndim == 2 else size**0.5, 1)
+    unit = unit_of(size if X.ndim == 2 else size**0.5, 1)
+    # A unit, and its inverse, are numbers of the data's type.
+    limit = LARGEST_UNIT[X.dtype]
+    return min(max(unit, 1 / limit), limit)
 
 
 def scale_data(X: Any, unit: float) -> Features:
@@ -146,6 +194,44 @@ def unit_of(size: float, multiple: int) -> float:
     return 2.0 ** -(multiple * round(np.log2(size) / multiple))
 
 
+def check_scale_of(name: str, values: Any, power: int) -> None:
+    """Raise a ValueError if this power of the largest value over- or underflows."""
+    size, limits = largest(values), np.finfo(values.dtype)
+    if 0 < size < np.inf and not float(limits.tiny) ** (1 / power) <= size <= float(limits.max) ** (1 / power) / 16:
+        raise ValueError(
+            f"{name} has values up to {size:.1e}, on a scale where the powers that are needed over- or underflow. "
+            f"Scale {name}, for example by StandardScaler."
+        )
+
+
+def column_units(features: Features) -> Vector | None:
+    """Return powers of two (d,) that bring columns near 1; None if their sizes differ by less than a factor of 1024."""
+    if column_spread(features) <= NEAR:
+        return None
+    sizes = column_sizes(samples_of(features))
+    return np.where(sizes > 0, 2.0 ** -np.round(np.log2(np.where(sizes > 0, sizes, 1))), 1.0)
+
+
+def column_spread(features: Features) -> float:
+    """Return how many times larger the largest column is than the smallest that is not zero."""
+    sizes = np.zeros(0) if isinstance(features, Identity) else column_sizes(samples_of(features))
+    present = sizes[sizes > 0]
+    return float(present.max() / present.min()) if present.size else 1.0
+
+
+def samples_of(features: Features) -> Any:
+    """Return the array or sparse matrix (N, d) of features that are not centred."""
+    assert isinstance(features, Array | Sparse)
+    return features.X
+
+
+def column_sizes(X: Any) -> Vector:
+    """Return max |x| of every column, (d,)."""
+    if scipy.sparse.issparse(X):
+        return np.maximum(X.max(axis=0).toarray().ravel(), -X.min(axis=0).toarray().ravel()).astype(np.float64)
+    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+
+
 def centre(X: Any, execution: Execution | None = None) -> Features:
     """Return features less their mean; sparse data is left as it is.
 
@@ -164,8 +250,10 @@ def centre(X: Any, execution: Execution | None = None) -> Features:
 def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
     """Return True if the mean (d,) is so large that products with X itself would lose digits."""
     some = X[:: -(-len(X) // SPREAD_ROWS)] - mean
-    spread = float(np.mean(np.einsum("ij,ij->i", some, some)))
-    return float(mean @ mean) > LARGEST_MEAN[X.dtype] ** 2 * spread
+    spread = np.mean(some**2, axis=0)
+    # A constant feature has no digits to lose, but its mean would cost those of others.
+    large = mean**2 > LARGEST_MEAN[X.dtype] ** 2 * np.maximum(spread, float(spread.mean()) * (spread == 0))
+    return bool(large.any())
 
 
 def sum_rows(tile: Matrix) -> tuple[None, Vector]:

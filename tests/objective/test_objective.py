@@ -132,10 +132,10 @@ class Bent(Curve):
     """A straight curve that does not say so: images along it are computed afresh."""
 
     def __init__(self, start, tangent):
-        self.start, self.direction = start, tangent
+        self.start, self.tangent = start, tangent
 
     def point(self, s):
-        return BentPoint(self.start.frame + s * self.direction)
+        return BentPoint(self.start.frame + s * self.tangent)
 
 
 class BentPoint(Point):

@@ -18,6 +18,7 @@ from gramian.baselines._pair_learning import (
     store_matrix,
 )
 from gramian.checks import checked_number
+from gramian.coordinates import check_scale_of, data_unit_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
@@ -162,11 +163,16 @@ class ITML(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        A = resolve_prior(self.prior, X)
-        constraints = resolve_constraints(X, given, A, None)
+        check_scale_of("X", X, 2)
+        unit = data_unit_of(X)
+        A = resolve_prior(self.prior, X * unit)
+        # A prior that is made from the data follows its unit; else distances do, with their targets.
+        follows = isinstance(self.prior, str) and self.prior == "covariance"
+        given.target_unit = 1.0 if follows else unit**2
+        constraints = resolve_constraints(X * unit, given, A, None)
         self.__dict__.update(given.summary())
         self._project(A, constraints)
-        store_matrix(self, A)
+        store_matrix(self, A * unit**2 if follows else A)
 
     def _project(self, A: Matrix, constraints: Constraints) -> None:
         """Project A (d, d), in place, cyclically onto the constraints until the dual variables converge."""

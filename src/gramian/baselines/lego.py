@@ -15,6 +15,7 @@ from gramian.baselines._pair_learning import (
     store_matrix,
 )
 from gramian.checks import checked_number
+from gramian.coordinates import check_scale_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
@@ -168,6 +169,7 @@ class LEGO(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
+        check_scale_of("X", X, 4)
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
         constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())

@@ -12,7 +12,7 @@ from sklearn.metrics import euclidean_distances
 
 from gramian.baselines._pair_learning import validate_samples
 from gramian.checks import checked_number
-from gramian.coordinates import centre
+from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
@@ -68,7 +68,8 @@ class LMNN(LearnedDistance, BaseEstimator):
     tol : float
         Rounds stop when the relative change of the objective, and its share due to unknown triplets, are at most tol.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
+        gives the same result to rounding.
     random_state : int, RandomState, Generator or None
         The seed of the principal directions, which are random for more than 2000 features only.
 
@@ -154,8 +155,10 @@ class LMNN(LearnedDistance, BaseEstimator):
             supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
             supervision.check(len(X))
             execution = resolve_execution(self.n_jobs)
-            scene = Scene(centre(X, execution), as_generator(self.random_state), execution)
-            self.components_ = check_finite(np.ascontiguousarray(self._minimise(scene, supervision).T))
+            coordinates = Coordinates.of_distances(X, in_span=False, execution=execution)
+            scene = Scene(coordinates.features, as_generator(self.random_state), execution)
+            factor = coordinates.to_user(self._minimise(scene, supervision))
+            self.components_ = check_finite(np.ascontiguousarray(factor.T))
             self._n_features_out = len(self.components_)
         return self
 

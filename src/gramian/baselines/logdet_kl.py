@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
 from gramian.checks import checked_number
+from gramian.coordinates import largest, unit_of
 from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.measurements import Pairs
@@ -195,7 +196,11 @@ class LogDetKL(KernelMap):
         start = kernel_pca(kernel, rank, centred=self.center)
         apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
         self.dual_ = np.zeros(len(constraints.pairs))
-        core, self.dual_[apart] = self._project(start, KernelPairs(*(column[apart] for column in constraints)), rng)
+        # Squared distances near 1: their inverses and their products stay in the range of numbers.
+        unit = unit_of(largest(start), 1)
+        scaled = constraints._replace(target=constraints.target * unit**2)
+        core, dual = self._project(start * unit, KernelPairs(*(column[apart] for column in scaled)), rng)
+        self.dual_[apart] = dual * unit**2
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
         self._store_map(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import checked_number
+from gramian.coordinates import check_scale_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import checked_signs, pairs_of_points
@@ -138,6 +139,7 @@ class POLA(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
+        check_scale_of("X", X, 4)
         if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
         signs = checked_signs(given.y, len(given), both=False)

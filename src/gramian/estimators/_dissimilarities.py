@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
 from gramian.checks import checked_number, checked_weight
+from gramian.coordinates import check_scale_of
 from gramian.measurements.measurement import check_indices
 from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import checked_pairs
@@ -83,10 +84,10 @@ def check_and_square(known: Dissimilarities, squared: bool) -> Dissimilarities:
         (j, i), value = known.pairs[bad[0]], values[bad[0]]
         kind = "Negative" if value < 0 else "Unknown or infinite"
         raise ValueError(f"{kind} values in data: the dissimilarity of samples {i} and {j} is {value}.")
-    # The objective has fourth powers of distances.
-    if values.max(initial=0) > float(np.finfo(values.dtype).max) ** (0.5 if squared else 0.25):
-        raise ValueError(f"the SSTRESS of a dissimilarity of {values.max()} overflows. Scale them down.")
-    return known if squared else known._replace(squared=values**2)
+    if squared:
+        return known
+    check_scale_of("the matrix of dissimilarities", values, 2)
+    return known._replace(squared=values**2)
 
 
 def merge_duplicates(known: Dissimilarities) -> Dissimilarities:

@@ -61,10 +61,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             expected = (len(points), 2, self.components_.shape[1])
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
-            return np.linalg.norm((points[:, 0] - points[:, 1]) @ self.components_.T, axis=1)
+            return row_norms((points[:, 0] - points[:, 1]) @ self.components_.T)
         Z = self._map_to_array(X)
         index = check_indices(pairs, "pairs", 2, len(Z))
-        return np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)
+        return row_norms(Z[index[:, 0]] - Z[index[:, 1]])
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:
         """Return minus the learned distances of pairs, shape (m,): a similarity score.
@@ -150,6 +150,13 @@ def midpoint_threshold(distances: Vector, last: float) -> float:
     if not np.isfinite(last):
         return 0.5 * float(distances[0])
     return 0.5 * (last + float(above[0])) if above.size else 1.5 * last
+
+
+def row_norms(Z: Matrix) -> Vector:
+    """Return the norms of rows, shape (m,); squares that leave the range of the type are taken in float64."""
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(Z, axis=1)
+    return norms if np.isfinite(norms).all() else np.linalg.norm(Z.astype(np.float64), axis=1)
 
 
 class Metric:

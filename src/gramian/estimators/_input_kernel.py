@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
+from gramian.coordinates import check_scale_of
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -68,6 +69,8 @@ class InputKernel(NamedTuple):
 
     def decompose(self, X: Any) -> DecomposedKernel:
         """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            check_scale_of("X", X.data if scipy.sparse.issparse(X) else X, 2)
         # Centring the kernel removes the mean, but not the rounding errors that a large mean causes.
         shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None

@@ -17,7 +17,7 @@ from gramian.geometries import Geometry
 from gramian.losses import Squared
 from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import Result, Solver
+from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.types import Matrix, Vector
@@ -77,7 +77,8 @@ class KernelLearner(KernelMap, PSDEstimator):
     n_epochs : int
         The number of passes of solver="online" over the data.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
+        gives the same result to rounding.
     random_state : int, RandomState, Generator or None
         The seed of the pairs, of the random start and of the order of mini-batches.
     callback : callable, optional
@@ -179,9 +180,11 @@ class KernelLearner(KernelMap, PSDEstimator):
         with restore_on_failure(self):
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
-            rng, kernel = self._make_generator(), self._decompose(X)
+            journal, rng = self._open_journal(), self._make_generator()
+            with journal.phase("kernel"):
+                kernel = self._decompose(X)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
-            result = self._learn(X, kernel, constraints, checked_weight(None, n_pairs, X.dtype), rng)
+            result = self._learn(X, kernel, constraints, checked_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
         return self
 
@@ -208,12 +211,21 @@ class KernelLearner(KernelMap, PSDEstimator):
         with restore_on_failure(self):
             X, constraints = self._read_pairs(X, pairs, target, sense)
             weight = checked_weight(sample_weight, len(constraints.pairs), X.dtype)
-            result = self._learn(X, self._decompose(X), constraints, weight, self._make_generator())
+            journal = self._open_journal()
+            with journal.phase("kernel"):
+                kernel = self._decompose(X)
+            result = self._learn(X, kernel, constraints, weight, self._make_generator(), journal)
         self._warn(result)
         return self
 
     def _learn(
-        self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, weight: Vector, rng: np.random.Generator
+        self,
+        X: Any,
+        kernel: DecomposedKernel,
+        constraints: KernelPairs,
+        weight: Vector,
+        rng: np.random.Generator,
+        journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
         checked_number("ridge", self.ridge, least=0)
@@ -221,7 +233,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
         coordinates = Coordinates.of_nodes(n, dtype, constraints.target)
-        journal = self._open_journal(coordinates.cost_scale(Squared()))
+        journal.cost_scale = coordinates.cost_scale(Squared())
         target = coordinates.targets(constraints.target).astype(dtype)
         term = Term(Pairs(constraints.pairs, n), target, sense=constraints.sense, weight=weight)
         problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())

@@ -24,7 +24,7 @@ from gramian.geometries import Geometry
 from gramian.losses import Squared
 from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import Result, Solver
+from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
 from gramian.starts.classical_scaling import Dissimilarities
 from gramian.types import Matrix
@@ -67,7 +67,8 @@ class SStressMDS(PSDEstimator):
     n_epochs : int
         The number of passes of solver="online" over the data.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
+        gives the same result to rounding.
     random_state : int, RandomState, Generator or None
         The seed of init="random" and of the order of mini-batches; nothing else is random.
     callback : callable, optional
@@ -164,7 +165,8 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self):
-            result = self._embed(self._read_matrix(X, sample_weight, reset=True))
+            journal = self._open_journal()
+            result = self._embed(self._read_matrix(X, sample_weight, journal, reset=True), journal)
         self._warn(result)
         return self
 
@@ -206,7 +208,8 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self):
-            result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight))
+            known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
+            result = self._embed(known, self._open_journal())
         self._warn(result)
         return self
 
@@ -232,7 +235,8 @@ class SStressMDS(PSDEstimator):
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
         grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
         with restore_on_failure(self):
-            result = self._embed(self._read_matrix(X, sample_weight, reset=grown), resume=True)
+            journal = self._open_journal()
+            result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
         self._warn(result)
         return self
 
@@ -257,7 +261,8 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self):
-            result = self._embed(self._read_pairs(pairs, dissimilarity, n_samples, sample_weight), resume=True)
+            known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
+            result = self._embed(known, self._open_journal(), resume=True)
         self._warn(result)
         return self
 
@@ -265,19 +270,20 @@ class SStressMDS(PSDEstimator):
         """Return True if X holds dissimilarities."""
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _read_matrix(self, X: Any, sample_weight: Any, *, reset: bool) -> Dissimilarities:
+    def _read_matrix(self, X: Any, sample_weight: Any, journal: Journal, *, reset: bool) -> Dissimilarities:
         """Return the known dissimilarities of a matrix (n, n), or of features (n, d)."""
         finite, dtypes = "allow-nan" if self._is_precomputed() else True, [np.float64, np.float32]
         X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
-        X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
-        return read_matrix(X, sample_weight, self.squared)
+        with journal.phase("dissimilarities"):
+            X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
+            return read_matrix(X, sample_weight, self.squared)
 
     def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:
         """Return the dissimilarities of pairs, and drop feature names, which pairs do not have."""
         self.__dict__.pop("feature_names_in_", None)
         return read_pairs(pairs, dissimilarity, n_samples, sample_weight, self.squared)
 
-    def _embed(self, known: Dissimilarities, *, resume: bool = False) -> Result:
+    def _embed(self, known: Dissimilarities, journal: Journal, *, resume: bool = False) -> Result:
         """Return the result of minimising, from `init` or the current embedding, and set the fitted attributes."""
         before = None
         if resume and hasattr(self, "_dissimilarities"):
@@ -286,22 +292,21 @@ class SStressMDS(PSDEstimator):
         check_scale(geometry)
         if geometry.full_rank:
             raise ValueError(f"geometry={self.geometry!r} is of full rank. Choose 'scaled', 'flat' or 'polar'.")
-        known = check_and_connect(known, self.n_components)
         coordinates = Coordinates.of_nodes(known.n_samples, known.squared.dtype, known.squared)
-        journal, rng = self._open_journal(coordinates.cost_scale(Squared())), self._make_generator()
+        scaled = known._replace(squared=coordinates.targets(known.squared))
+        scaled = check_and_connect(scaled, self.n_components)
+        journal.cost_scale, rng = coordinates.cost_scale(Squared()), self._make_generator()
         solver = self._resolve_solver(rng)
-        problem = self._build_problem(known, coordinates)
+        problem = self._build_problem(scaled, coordinates)
         with journal.phase("start"):
-            start = (
-                self._compute_start(problem, known, coordinates, rng)
-                if before is None
-                else self._add_samples(before, known)
-            )
-            start = coordinates.to_solver(start)
+            if before is None:
+                start = self._compute_start(problem, scaled, coordinates, rng)
+            else:
+                start = add_samples(coordinates.to_solver(before.astype(problem.dtype)), scaled, self.n_components)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
-        self.embedding_, self._dissimilarities = self.factor_, known._replace(graph=None)
+        self.embedding_, self._dissimilarities = self.factor_, known
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)
         if self._is_precomputed():
             self.n_features_in_ = known.n_samples
@@ -310,23 +315,17 @@ class SStressMDS(PSDEstimator):
     def _build_problem(self, known: Dissimilarities, coordinates: Coordinates) -> Problem:
         """Return the problem of minimising the SSTRESS of the known dissimilarities."""
         weight = known.weight / known.weight.sum(dtype=np.float64).astype(known.weight.dtype)
-        term = Term(Pairs(known.pairs), coordinates.targets(known.squared), weight=weight)
+        term = Term(Pairs(known.pairs), known.squared, weight=weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
     def _compute_start(
         self, problem: Problem, known: Dissimilarities, coordinates: Coordinates, rng: np.random.Generator
     ) -> Matrix:
-        """Return the start (n, r), in the user's units."""
+        """Return the start (n, r), in the solver's coordinates."""
         situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
         start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical")
-        if not isinstance(self.init, str):
-            return start
-        return coordinates.to_user(fit_scale(problem, coordinates.to_solver(start)))
-
-    def _add_samples(self, before: Matrix, known: Dissimilarities) -> Matrix:
-        """Return the current embedding, extended by new samples."""
-        return add_samples(before, known, self.n_components)
+        return fit_scale(problem, start) if isinstance(self.init, str) else coordinates.to_solver(start)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -26,7 +26,7 @@ __all__ = ["MetricLearner"]
 
 #: The maximum number of iterations of a call of partial_fit.
 STREAM_LENGTH = 15
-STARTS = ("identity", "lda", "pca", "random")
+CHOICES = ("identity", "lda", "pca", "random")
 ADVICE_ON_ROUNDS = "Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
 
 
@@ -78,7 +78,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     n_epochs : int
         The number of passes of solver="online" over the data.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
+        gives the same result to rounding.
     random_state : int, RandomState, Generator or None
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
@@ -276,6 +277,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
 
     def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
         """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
+        if not hasattr(self, "components_"):
+            return self.fit_triplets(X, triplets)
         return self._fit(X, GivenTriplets(triplets), resume=True)
 
     def _make_supervision(self, y: Any) -> Supervision:
@@ -307,6 +310,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
                 )
             with journal.phase("constraints"):
                 start = supervision.begin(scene, start, resume=resume)
+                coordinates = coordinates.with_target_unit(supervision.target_unit)
             result = self._learn(scene, supervision, start, journal, resume)
             planned = self._ended_as_planned(result, supervision, resume)
             if planned:
@@ -358,7 +362,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         labels = supervision.labels
         situation = Situation(scene.features, scene.execution, coordinates.units.data, labels=labels)
         auto = "identity" if rank == d else "pca" if labels is None else "lda"
-        return resolve_start(self.init, situation, rank, scene.rng, choices=STARTS, auto=auto)
+        return resolve_start(self.init, situation, rank, scene.rng, choices=CHOICES, auto=auto)
 
     def _load_factor(self, coordinates: Coordinates) -> Matrix:
         """Return the current factor (d, r), in the solver's coordinates."""

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
-from gramian.coordinates import Coordinates, Units, units_of_regression
+from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
 from gramian.execution import Execution
@@ -24,9 +24,12 @@ from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
 from gramian.solvers.online import Memory, Schedule
 from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["PSDRegressor"]
 
+# A factor between the sizes of columns from which on it matters.
+LARGEST_SPREAD = 100.0
 # The cost counts as zero below this share of tol: low noise must not be mistaken for none.
 PERFECT = 0.01
 
@@ -82,7 +85,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     n_epochs : int
         The number of passes of solver="online" over the data.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; None leaves threading to BLAS. The result does not depend on it.
+        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
+        gives the same result to rounding.
     random_state : int, RandomState, Generator or None
         The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
@@ -201,6 +205,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
         """Learn from `init`, or continue from the current factor."""
         with restore_on_failure(self):
+            journal = self._open_journal()
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = self._validate(X, y, sample_weight, sense, reset=not continuing)
@@ -208,9 +213,10 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             rng = self._make_generator()
             solver = self._resolve_solver(rng)
             bounded = self._resolve_geometry().bounded
-            units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
-            coordinates = Coordinates.in_units(data.X, units)
-            journal = self._open_journal(coordinates.cost_scale(loss))
+            with journal.phase("coordinates"):
+                units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
+                coordinates = self._balance_columns(Coordinates.in_units(data.X, units), solver)
+            journal.cost_scale = coordinates.cost_scale(loss)
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
                 geometry = self._choose_geometry(problem, stream)
@@ -242,7 +248,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if not (resume and isinstance(solver, Online)):
             growing = self._resolve_growing(solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
-        schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
+        with journal.phase("choosing step sizes"):
+            schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
         in_order = replace(solver, shuffle=False)
         return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
 
@@ -335,6 +342,20 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
         return coordinates.to_solver(self.factor_.astype(dtype))
+
+    def _balance_columns(self, coordinates: Coordinates, solver: Solver) -> Coordinates:
+        """Return coordinates in which the columns of X are of like size, where the geometry does not depend on that."""
+        if not solver.stops:
+            return coordinates
+        if isinstance(self.geometry, str) and self.geometry == "scaled":
+            return coordinates.equilibrated()
+        spread = column_spread(coordinates.features)
+        if spread > LARGEST_SPREAD:
+            warn_user(
+                f"the columns of X differ in size by a factor of {spread:.0e}: with geometry={self.geometry!r} the fit "
+                "may end far from its minimum. Standardise X, or choose geometry='scaled'.",
+            )
+        return coordinates
 
     def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
         """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""

@@ -15,10 +15,10 @@ from threadpoolctl import ThreadpoolController
 from gramian.checks import checked_number
 from gramian.execution.execution import Shards, Work, sum_totals
 
-__all__ = ["Threads"]
+__all__ = ["ThreadTeam", "Threads", "one_blas_thread"]
 
-# Work of fewer seconds in all is done before another thread has woken up.
-SHORT = 2e-3
+# Work of fewer seconds is done before another thread has woken up.
+SHORT = 5e-4
 
 
 class Threads:
@@ -48,8 +48,6 @@ class Threads:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n
         self._pool: ThreadPoolExecutor | None = None
-        # Seconds an item of each kind of work took the last time. They decide where work is done, not what comes out.
-        self._seconds: dict[Any, float] = {}
 
     def __repr__(self) -> str:
         return f"Threads({self.n})"
@@ -61,7 +59,7 @@ class Threads:
         return hash((Threads, self.n))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n": self.n, "_pool": None, "_seconds": {}}
+        return {"n": self.n, "_pool": None}
 
     @property
     def pool(self) -> ThreadPoolExecutor | None:
@@ -73,7 +71,7 @@ class Threads:
 
     def place(self, blocks: Sequence[Any]) -> Shards:
         """Return the blocks; those that are worked on in pieces share them out over these threads."""
-        return [block.shared(self) if hasattr(block, "shared") else block for block in blocks]
+        return [block.shared(ThreadTeam(self)) if hasattr(block, "shared") else block for block in blocks]
 
     def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
         """Run work on every block; return what stays beside each, and the sum of the totals."""
@@ -84,28 +82,43 @@ class Threads:
         with one_blas_thread():
             for i in set(range(len(items))) - set(apart):
                 results[i] = work(*items[i], **small)
-            shared = self.map(partial(work, **small), *zip(*(items[i] for i in apart), strict=True))
+            shared = self.share(partial(work, **small), [items[i] for i in apart])
         for i, result in zip(apart, shared, strict=True):
             results[i] = result
         return [kept for kept, _ in results], sum_totals(total for _, total in results)
 
-    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        """Return function(a, b, ...) for the items of the arguments, in their order.
-
-        The calling thread takes the first share. Work that was short the last time stays in it altogether.
-        """
-        items, pool, errors = list(zip(*arguments, strict=False)), self.pool, np.geterr()
-        name = getattr(function, "func", function)
-        if pool is None or len(items) < 2 or self._seconds.get(name, np.inf) * len(items) < SHORT:
-            own, futures = items, []
-        else:
-            length = -(-len(items) // effective_n_jobs(self.n))
-            own, others = items[:length], range(length, len(items), length)
-            futures = [pool.submit(call_on_each, function, items[i : i + length], errors) for i in others]
-        begin = perf_counter()
-        results = [function(*item) for item in own]
-        self._seconds[name] = (perf_counter() - begin) / max(len(own), 1)
+    def share(self, function: Callable[..., Any], items: list[Any]) -> list[Any]:
+        """Return function(*item) for every item, in their order; the calling thread takes the first share."""
+        pool = self.pool
+        if pool is None or len(items) < 2:
+            return [function(*item) for item in items]
+        length, errors = -(-len(items) // effective_n_jobs(self.n)), np.geterr()
+        others = range(length, len(items), length)
+        futures = [pool.submit(call_on_each, function, items[i : i + length], errors) for i in others]
+        results = [function(*item) for item in items[:length]]
         return results + [result for future in futures for result in future.result()]
+
+
+class ThreadTeam:
+    """Shares the pieces of one block out over threads. Work that was short the last time stays in the calling thread.
+
+    Seconds decide where work is done, never what comes out.
+    """
+
+    def __init__(self, threads: Threads) -> None:
+        self.threads = threads
+        self._seconds: dict[Any, float] = {}
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return function(a, b, ...) for the items of the arguments, in their order."""
+        items = list(zip(*arguments, strict=False))
+        begin = perf_counter()
+        if self._seconds.get(function, np.inf) < SHORT:
+            results = [function(*item) for item in items]
+        else:
+            results = self.threads.share(function, items)
+        self._seconds[function] = perf_counter() - begin
+        return results
 
 
 def call_on_each(function: Callable[..., Any], items: list[Any], errors: Any) -> list[Any]:

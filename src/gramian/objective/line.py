@@ -42,7 +42,10 @@ class Line:
         self.slope = start.point.inner(start.gradient, tangent)
         self.curve: Curve = start.point.curve(tangent)
         self.limit = self.curve.limit
-        self.ahead, self.quartic = start.prepare(self.curve.direction, straight=self.curve.straight)
+        # A curve that names no direction still has a velocity, which the Gauss-Newton model needs.
+        direction = self.curve.direction
+        direction = start.point.frame_velocity(tangent) if direction is None else direction
+        self.ahead, self.quartic = start.prepare(direction, straight=self.curve.straight)
         self._trial: tuple[float, Evaluation] | None = None
 
     @property

@@ -93,22 +93,38 @@ def minimize(
     loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
     # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
     halted = not journal.records and loop.write(evaluation, 0.0)
-    message, n_iter, n_small = loop.check_fit(evaluation) if solver.stops else "", 0, 0
-    while not message and not halted and n_iter < max_iter:
+    verdict, n_iter, n_small = loop.check_fit(evaluation) if solver.stops else GO_ON, 0, 0
+    while verdict.ending is None and not halted and n_iter < max_iter:
         step = solver.step(evaluation, memory)
         n_iter += 1
-        message, n_small = loop.check_step(evaluation, step, n_small)
+        verdict, n_small = loop.check_step(evaluation, step, n_small)
         evaluation, memory = step.evaluation, step.memory
-        if solver.stops and (message or n_iter % REFRESH_EVERY[problem.dtype] == 0):
+        if solver.stops and (verdict.ending is not None or n_iter % REFRESH_EVERY[problem.dtype] == 0):
             moved, evaluation = evaluation, problem.evaluate(evaluation.point)
             # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
             if evaluation.value > 1.01 * moved.value + perfect_cost and step.size != 0:
-                message, n_small = "", 0
+                verdict, n_small = GO_ON, 0
         halted = loop.write(evaluation, step.size)
-    exhausted = f"max_iter={max_iter} reached" if solver.stops else f"{max_iter} epochs done"
-    ending, message = conclude(evaluation, message, halted, exhausted)
+    ending, message = verdict
+    if halted:
+        ending, message = Ending.HALTED, Ending.HALTED.value
+    elif ending is None:
+        ending = Ending.EXHAUSTED
+        message = f"max_iter={max_iter} reached" if solver.stops else f"{max_iter} epochs done"
+    elif ending is Ending.STUCK and is_stationary(evaluation):
+        ending, message = Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
     journal.passes += problem.passes - passes
     return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory)
+
+
+class Verdict(NamedTuple):
+    """Why a minimisation ends, and the message; `ending` is None while it goes on."""
+
+    ending: Ending | None
+    message: str = ""
+
+
+GO_ON = Verdict(None)
 
 
 class Loop(NamedTuple):
@@ -126,8 +142,8 @@ class Loop(NamedTuple):
         norm = evaluation.gradient_norm if self.solver.stops else float("nan")
         return self.journal.write(evaluation.value, norm, size, self.problem.passes - self.passes)
 
-    def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[str, int]:
-        """Return the message of the stopping rule that holds, or "", and the number of successive small steps.
+    def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[Verdict, int]:
+        """Return whether the minimisation ends with a step, and the number of successive small steps.
 
         Parameters
         ----------
@@ -138,20 +154,23 @@ class Loop(NamedTuple):
             The number of successive small steps before this one.
         """
         if step.size == 0:
-            return Ending.STUCK.value, n_small
+            return Verdict(Ending.STUCK, Ending.STUCK.value), n_small
         if not self.solver.stops:
-            return "", 0
-        small = check_change(before, step.evaluation, self.tol)
-        n_small = n_small + 1 if small else 0
-        return self.check_fit(step.evaluation) or (small if n_small >= self.solver.patience else ""), n_small
+            return GO_ON, 0
+        rule = check_change(before, step.evaluation, self.tol)
+        n_small = n_small + 1 if rule else 0
+        verdict = self.check_fit(step.evaluation)
+        if verdict.ending is None and n_small >= self.solver.patience:
+            verdict = Verdict(Ending.CONVERGED, rule)
+        return verdict, n_small
 
-    def check_fit(self, evaluation: Evaluation) -> str:
-        """Return the message of the first stopping rule if it holds, or of a zero gradient, else ""."""
+    def check_fit(self, evaluation: Evaluation) -> Verdict:
+        """Return the verdict of the first stopping rule, and of a zero gradient."""
         if self.perfect_cost > 0 and 0 <= evaluation.value <= self.perfect_cost:
-            return "cost small against that of W = 0"
+            return Verdict(Ending.CONVERGED, "cost small against that of W = 0")
         if evaluation.value == 0 or evaluation.gradient_norm == 0:
-            return "the gradient is zero"
-        return ""
+            return Verdict(Ending.CONVERGED, "the gradient is zero")
+        return GO_ON
 
 
 def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
@@ -162,19 +181,6 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
-
-
-def conclude(evaluation: Evaluation, message: str, halted: bool, exhausted: str) -> tuple[Ending, str]:
-    """Return the kind of ending of a minimisation, and the message why it ended."""
-    if halted:
-        return Ending.HALTED, message or Ending.HALTED.value
-    if not message:
-        return Ending.EXHAUSTED, exhausted
-    if message != Ending.STUCK.value:
-        return Ending.CONVERGED, message
-    if is_stationary(evaluation):
-        return Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
-    return Ending.STUCK, message
 
 
 def is_stationary(evaluation: Evaluation) -> bool:

@@ -20,8 +20,6 @@ MORE_COLUMNS, ROUNDS = 20, 3
 
 def pca_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
     """Return the leading principal directions, (d, r), of unit length in the user's units."""
-    if situation.features.shape[0] == 0 or not hasattr(situation.features, "take"):
-        raise ValueError("init='pca' needs samples (n, d).")
     return principal_directions(situation.features, rank, rng, situation.execution) / situation.unit
 
 

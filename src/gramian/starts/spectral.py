@@ -52,9 +52,9 @@ class TargetMoment(NamedTuple):
 
 def pull_targets(block: Block, *, V: Matrix, mean: float) -> tuple[None, Matrix]:
     """Sum (Σ weight (target - mean) X_i) V."""
-    weights = [
-        term.weight * (term.target - term.target.dtype.type(mean)) for term in block.terms if isinstance(term, Term)
-    ]
+    terms = [term for term in block.terms if isinstance(term, Term)]
+    assert len(terms) == len(block.terms)
+    weights = [term.weight * (term.target - term.target.dtype.type(mean)) for term in terms]
     return None, block.pull(block.weigh(weights, block.image(V)))
 
 

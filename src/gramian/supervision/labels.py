@@ -11,7 +11,7 @@ from gramian.supervision.checks import checked_labels
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
 from gramian.supervision.supervision import Scene, Supervision
-from gramian.supervision.triplets import pull_term, rescale_to_margin, triplet_term
+from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
 from gramian.types import Matrix
 
 __all__ = ["LabelPairs", "LabelTriplets"]
@@ -74,6 +74,7 @@ class LabelTriplets(Supervision):
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters; its triplets are those of the first round."""
+        start = start if resume else bring_near_one(start)
         self._found = self.search(scene, start)
         if resume:
             # The present metric is close already: targets need no pull.
@@ -161,7 +162,9 @@ class LabelPairs(Supervision):
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Draw the pairs, and take their bounds from the distances under the start."""
         self.given = self.draw(scene.rng)
-        return self.given.begin(scene, start, resume=resume)
+        start = self.given.begin(scene, start, resume=resume)
+        self.target_unit = self.given.target_unit
+        return start
 
     def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
         """Return the mean over pairs of ½ (violation / typical target)²."""

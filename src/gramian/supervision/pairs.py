@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import checked_weight
+from gramian.checks import as_numbers, checked_weight
+from gramian.coordinates import check_scale_of, largest, unit_of
 from gramian.measurements import Pairs
 from gramian.objective import Term
 from gramian.supervision.checks import check_contradictions, checked_pairs, checked_signs, checked_target
@@ -78,13 +79,17 @@ class GivenPairs(Supervision):
         self.weight = checked_weight(self.sample_weight, len(self.pairs), np.dtype(np.float64))
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Fix targets and senses; signs take them from the distances under the start."""
-        squared = None if self.y is None else Pairs(self.pairs).predict(scene.image(start))
-        self.resolve_targets(squared)
+        """Fix targets and senses, in a unit near 1; signs take them from the distances under the start."""
+        if self.y is not None:
+            check_scale_of("X", np.array([largest(start)]), 2)
+        size = largest(start) ** 2 if self.y is not None else largest(as_numbers("target", self.target))
+        self.target_unit = unit_of(size, 2)
+        start = start * start.dtype.type(self.target_unit**0.5)
+        self.resolve_targets(None if self.y is None else Pairs(self.pairs).predict(scene.image(start)))
         return start
 
     def resolve_targets(self, squared: Any, bounds: Bounds | None = None) -> PairTargets:
-        """Return what is asked of every pair; signs take their bounds from squared distances, or as given."""
+        """Return targets and senses, in the targets' unit; bounds are given, or percentiles of squared distances."""
         target, sense = self.target, self.sense
         if self.y is not None:
             if target is not None or sense is not None:
@@ -92,7 +97,8 @@ class GivenPairs(Supervision):
             signs = checked_signs(self.y, len(self.pairs), both=bounds is None)
             self.bounds = percentile_bounds(squared) if bounds is None else bounds
             target, sense = np.where(signs > 0, *self.bounds), -signs
-        self.targets = PairTargets(*checked_target(target, sense, len(self.pairs)))
+        values, senses = checked_target(target, sense, len(self.pairs))
+        self.targets = PairTargets(values if self.y is not None else self.target_unit * values, senses)
         check_contradictions(self.pairs, *self.targets)
         return self.targets
 
@@ -107,7 +113,9 @@ class GivenPairs(Supervision):
 
     def summary(self) -> dict[str, Any]:
         """Return the bounds, if signs asked for them."""
-        return {} if self.bounds is None else {"bounds_": self.bounds}
+        if self.bounds is None:
+            return {}
+        return {"bounds_": Bounds(*(bound / self.target_unit for bound in self.bounds))}
 
 
 def percentile_bounds(squared: Vector) -> Bounds:

@@ -59,6 +59,8 @@ class Supervision(ABC):
     labels: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
+    #: The power of four that squared distances are multiplied by; `begin` may set it, and scales the start to it.
+    target_unit: float = 1.0
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:

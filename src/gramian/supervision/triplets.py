@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian.coordinates import largest, unit_of
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Term
@@ -13,7 +14,7 @@ from gramian.supervision.checks import checked_triplets
 from gramian.supervision.supervision import Scene, Supervision
 from gramian.types import Matrix
 
-__all__ = ["MARGIN", "GivenTriplets", "pull_term", "rescale_to_margin", "triplet_term"]
+__all__ = ["MARGIN", "GivenTriplets", "bring_near_one", "pull_term", "rescale_to_margin", "triplet_term"]
 
 #: By how much, in squared distance, the far sample of a triplet should be farther than the near one.
 MARGIN = 1.0
@@ -51,7 +52,7 @@ class GivenTriplets(Supervision):
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters."""
-        return start if resume else rescale_to_margin(scene, start, self.triplets)
+        return start if resume else rescale_to_margin(scene, bring_near_one(start), self.triplets)
 
     def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
         """Return the mean over triplets of ½ max(0, margin - prediction)²."""
@@ -74,6 +75,11 @@ def pull_term(triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype) 
     m = len(near)
     # The linear loss is half the prediction.
     return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), np.full(m, 2 * weight / m, dtype))
+
+
+def bring_near_one(start: Matrix) -> Matrix:
+    """Return the start times the power of two that brings its entries near 1: triplets do not see its scale."""
+    return start * start.dtype.type(unit_of(largest(start), 1))
 
 
 def rescale_to_margin(scene: Scene, start: Matrix, triplets: Matrix) -> Matrix:
