@@ -49,8 +49,8 @@ class SealedCache(FunctionCache):
 
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
-        file = self._cache_file
-        self._cache_file = SealedFile(self.cache_path, self._impl.filename_base, file._source_stamp)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file: Any = SealedFile(self.cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or None if there is none that can be used."""
