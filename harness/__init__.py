@@ -6,5 +6,6 @@ tables : rows as Markdown and as plain text
 frames : records selected, and turned into pandas DataFrames
 timing : BLAS threads, and times of functions that take turns
 progress : a progress bar that lets an interrupted run resume
+mutations : damaged files of data sets, loaded in any number and counted by how they end
 source : a digest of the source code that a result depends on
 """

@@ -9,7 +9,15 @@ import numpy as np
 
 from gramian.types import Matrix, Vector
 
-__all__ = ["as_numbers", "checked_factor", "checked_number", "checked_sense", "checked_weight"]
+__all__ = [
+    "as_numbers",
+    "check_csr",
+    "check_sparse",
+    "checked_factor",
+    "checked_number",
+    "checked_sense",
+    "checked_weight",
+]
 
 SENSES = {"at most": -1, "equal": 0, "at least": 1}
 
@@ -78,3 +86,94 @@ def checked_sense(sense: Any, n_samples: int) -> Vector:
     if given.shape not in ((1,), (n_samples,)):
         raise ValueError(f"sense has shape {given.shape}; expected ({n_samples},), one for each sample.")
     return np.broadcast_to(np.array(numbers, np.int8), (n_samples,)).copy()
+
+
+def check_sparse(X: Any, name: str = "X") -> None:
+    """Raise a ValueError unless the entries of a SciPy sparse matrix lie within it.
+
+    SciPy does not check the arrays of a sparse matrix, and a product or a conversion reads and writes where they point.
+    Call this before either.
+
+    Parameters
+    ----------
+    X : sparse matrix or array, shape (n, d), of any format
+    name : str
+        How messages call it.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from gramian.checks import check_sparse
+    >>> X = scipy.sparse.eye_array(3, format="csr")
+    >>> X.indices[1] = 7
+    >>> check_sparse(X)
+    Traceback (most recent call last):
+        ...
+    ValueError: X.indices[1] = 7 is out of range: it must be at least 0 and below 3.
+    """
+    if X.format == "csr":
+        check_csr(X.data, X.indices, X.indptr, X.shape, prefix=f"{name}.")
+    elif X.format == "csc":
+        check_csr(X.data, X.indices, X.indptr, X.shape[::-1], prefix=f"{name}.")
+    elif X.format == "bsr":
+        (n, d), (height, width) = X.shape, X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
+        if not height or not width or n % height or d % width:
+            raise ValueError(f"{name}.data has shape {X.data.shape}; expected blocks that fill {(n, d)}.")
+        check_csr(X.data[:, 0, 0], X.indices, X.indptr, (n // height, d // width), prefix=f"{name}.")
+    elif X.format == "coo":
+        for part, index, size in [("row", X.row, X.shape[0]), ("col", X.col, X.shape[1])]:
+            check_length(f"{name}.{part}", index, len(X.data), "one for each entry of data")
+            check_range(f"{name}.{part}", index, size)
+    elif X.format == "dia":
+        check_length(f"{name}.offsets", X.offsets, len(X.data), "one for each row of data")
+
+
+def check_csr(data: Vector, indices: Vector, indptr: Vector, shape: tuple[int, ...], prefix: str = "") -> None:
+    """Raise a ValueError unless the parts of a CSR matrix fit together and its entries lie within it.
+
+    Parameters
+    ----------
+    data, indices : array, shape (nnz,)
+        The values, and their columns, in [0, d).
+    indptr : array, shape (n + 1,)
+        Row i has the entries indptr[i] .. indptr[i + 1] - 1: it starts at 0, does not decrease, and ends at nnz.
+    shape : tuple of int
+        (n, d)
+    prefix : str
+        Stands before the names of the parts in messages.
+    """
+    n, d = shape
+    if n < 0 or d < 0:
+        raise ValueError(f"{prefix}shape = {tuple(shape)} is negative.")
+    if np.ndim(data) != 1:
+        raise ValueError(f"{prefix}data has shape {np.shape(data)}; expected one dimension.")
+    check_length(f"{prefix}indices", indices, len(data), "one for each entry of data")
+    check_length(f"{prefix}indptr", indptr, n + 1, "one more than rows")
+    if indptr[0] != 0:
+        raise ValueError(f"{prefix}indptr[0] = {indptr[0]}; it must be 0.")
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if falls.size:
+        i = int(falls[0])
+        raise ValueError(f"{prefix}indptr[{i + 1}] = {indptr[i + 1]} is below the one before it, {indptr[i]}.")
+    if indptr[-1] != len(data):
+        raise ValueError(
+            f"{prefix}indptr[{n}] = {indptr[-1]}; it must be the number of entries, {len(data)}. "
+            "If there are unused entries at the end, call prune()."
+        )
+    check_range(f"{prefix}indices", indices, d)
+
+
+def check_length(name: str, index: Any, length: int, meaning: str) -> None:
+    """Raise a ValueError unless an index is an array of integers of a given length."""
+    if not isinstance(index, np.ndarray) or index.dtype.kind not in "iu" or index.shape != (length,):
+        kind = getattr(index, "dtype", type(index).__name__)
+        raise ValueError(
+            f"{name} is {kind} of shape {np.shape(index)}; expected integers of shape ({length},), {meaning}."
+        )
+
+
+def check_range(name: str, index: Vector, size: int) -> None:
+    """Raise a ValueError that names the first index outside [0, size)."""
+    if index.size and (index.min() < 0 or index.max() >= size):
+        i = int(np.flatnonzero((index < 0) | (index >= size))[0])
+        raise ValueError(f"{name}[{i}] = {index[i]} is out of range: it must be at least 0 and below {size}.")

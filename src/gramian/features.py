@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+from gramian.checks import check_sparse
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Array", "Centred", "Features", "Identity", "Sparse", "as_features"]
@@ -94,6 +95,8 @@ class Features(Protocol):
 ROWS_PER_PIECE, MOST_PIECES = 1024, 16
 # The pull of a sparse piece returns a dense (d, k) array. It pays if the piece has this many entries per feature.
 ENTRIES_PER_FEATURE = 8
+# The types of the columns and the row pointers of a CSR array that SciPy's products take as they are.
+PLAIN_INDICES = [(np.dtype(kind), np.dtype(kind)) for kind in (np.int32, np.int64)]
 
 
 def count_pieces(n_rows: int) -> int:
@@ -172,6 +175,7 @@ class Sparse:
     Parameters
     ----------
     X : sparse matrix or array, shape (N, d)
+        Its parts are checked: a ValueError names an entry that lies outside X, where a product would read and write.
 
     Examples
     --------
@@ -182,7 +186,16 @@ class Sparse:
     """
 
     def __init__(self, X: Any) -> None:
-        self.X = scipy.sparse.csr_array(X)
+        if scipy.sparse.issparse(X):
+            check_sparse(X)
+        self.X = to_csr(X)
+
+    @classmethod
+    def of_checked(cls, X: Any) -> Sparse:
+        """Return the features of a CSR array made from one that was checked, without another pass over its indices."""
+        features = cls.__new__(cls)
+        features.X = X
+        return features
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -216,12 +229,12 @@ class Sparse:
     def take(self, rows: Rows) -> Sparse:
         """Return some rows as sparse features. A slice of step 1 copies no entries."""
         if not isinstance(rows, slice) or rows.step not in (None, 1):
-            return Sparse(self.X[rows])
+            return Sparse.of_checked(self.X[rows])
         X = self.X
         start, stop, _ = rows.indices(X.shape[0])
         first, last = X.indptr[start], X.indptr[stop]
         parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-        return Sparse(scipy.sparse.csr_array(parts, shape=(stop - start, X.shape[1])))
+        return Sparse.of_checked(scipy.sparse.csr_array(parts, shape=(stop - start, X.shape[1])))
 
     def restrict(self, basis: Matrix) -> Array:
         """Return X basis as dense features, shape (N, k)."""
@@ -234,6 +247,14 @@ class Sparse:
     def contiguous(self, *, differences: bool) -> Matrix | None:
         """Return None: compiled loops need dense rows."""
         return None
+
+
+def to_csr(X: Any) -> Any:
+    """Return X as a CSR array; its two index arrays are of one type, int32 or int64, as SciPy's products need them."""
+    if getattr(X, "format", None) == "csr" and (X.indices.dtype, X.indptr.dtype) not in PLAIN_INDICES:
+        parts = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
+        return scipy.sparse.csr_array(parts, shape=X.shape)
+    return scipy.sparse.csr_array(X)
 
 
 class Centred:
@@ -347,7 +368,7 @@ class Identity:
 
     def take(self, rows: Rows) -> Sparse:
         """Return unit vectors as sparse features, shape (n_rows, n)."""
-        return Sparse(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype, format="csr")[rows])
+        return Sparse.of_checked(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype, format="csr")[rows])
 
     def restrict(self, basis: Matrix) -> Array:
         """Return the basis itself as dense features, shape (n, k)."""

@@ -1,13 +1,129 @@
 """The decorator that compiles every kernel.
 
-- `cache=True`: the machine code is kept on disk, so a kernel is compiled once per machine, not once per process.
 - `nogil=True`: a kernel reads and writes arrays only, never Python objects, so it releases the GIL. Threads that work
   on different blocks of data then run at the same time. Two threads must not give a kernel the same array to write to.
 - `fastmath={"reassoc", "contract"}`: sums may be reordered and products fused, which lets loops use vector
   instructions. The other fast-math flags would assume that there is no NaN or infinity, and kernels test for both.
 - `error_model="numpy"`: a division by zero gives infinity or NaN, as in NumPy, not an exception.
+
+The machine code is kept on disk, so a kernel is compiled once per machine, not once per process. numba's own
+`cache=True` fails where no folder is writable, and on damaged files; the caches here do not.
 """
 
-from numba import njit
+from __future__ import annotations
 
-compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+import contextlib
+import hashlib
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
+SEAL = hashlib.sha256
+SEAL_BYTES = SEAL().digest_size
+
+
+def compiled(function: Callable) -> Any:
+    """Return a kernel: a function of arrays that is compiled at its first call for each combination of dtypes."""
+    kernel = njit(**OPTIONS)(function)
+    # With NUMBA_DISABLE_JIT=1 the kernel is the function itself.
+    if hasattr(kernel, "enable_caching"):
+        kernel._cache = find_cache(function)
+    return kernel
+
+
+def find_cache(function: Callable) -> SealedCache | NoCache:
+    """Return the cache of a function on disk, or one that keeps nothing if no folder for it is writable."""
+    try:
+        return SealedCache(function)
+    except (RuntimeError, OSError) as error:
+        return NoCache(error)
+
+
+class SealedCache(FunctionCache):
+    """numba's cache on disk, where damaged files count as missing and a failed write is a warning."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file: Any = SealedFile(self.cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code for a signature, or None if there is none that can be used."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            # An intact file of another build of numba or LLVM: compile again.
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store the machine code for a signature."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            warn_once(error)
+
+
+class SealedFile(IndexDataCacheFile):
+    """The files of a cache, each of which ends with a digest of what is before it.
+
+    numba unpickles a file and runs the machine code in it. One that was cut, or changed by a bad disk, would end the
+    process. Unpickling ignores what follows a pickle, so numba still reads these files.
+    """
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        with super()._open_for_write(filepath) as file:
+            content = io.BytesIO()
+            yield content
+            file.write(content.getvalue() + SEAL(content.getvalue()).digest())
+
+    def _load_index(self) -> dict:
+        return super()._load_index() if is_intact(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        if not is_intact(self._data_path(name)):
+            # To the caller, an OSError is a file that was removed: it compiles again and replaces the file.
+            raise OSError(f"{name} is damaged")
+        return super()._load_data(name)
+
+
+class NoCache(NullCache):
+    """A cache that keeps nothing, and warns when the first kernel is compiled."""
+
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Warn that the machine code is lost with this process."""
+        warn_once(self.cause)
+
+
+def is_intact(path: str) -> bool:
+    """Return True if a file ends with the digest of what is before it."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    return SEAL(content[:-SEAL_BYTES]).digest() == content[-SEAL_BYTES:]
+
+
+def warn_once(cause: Exception) -> None:
+    """Warn, once in a process, that machine code cannot be stored."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"Compiled kernels cannot be stored, so every process compiles them again, which takes seconds: {cause}. "
+            "Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+_warned = False

@@ -19,10 +19,11 @@ Two sets of the paper's table are not available. `gyrb` is a synthetic kernel in
 
 from gramian.datasets.dataset import Dataset
 from gramian.datasets.loading import DatasetNotFound, describe, digits_389, gyrb, is_available, load, names
-from gramian.datasets.store import cache_folder
+from gramian.datasets.store import DatasetDamaged, cache_folder
 
 __all__ = [
     "Dataset",
+    "DatasetDamaged",
     "DatasetNotFound",
     "cache_folder",
     "describe",

@@ -9,6 +9,7 @@ from http.client import HTTPException
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from gramian.datasets import store
 from gramian.datasets.catalogue import CATALOGUE, Entry, find_entry
@@ -63,6 +64,8 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
     ------
     DatasetNotFound
         A FileNotFoundError, if the set has no local file and cannot be downloaded.
+    DatasetDamaged
+        A ValueError, if its file is damaged or holds other data.
 
     Examples
     --------
@@ -76,8 +79,30 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
     key, entry = find_entry(name)
     kind = check_dtype(dtype)
     dataset = load_file(key, entry, download) if entry.make is None else entry.make()
-    dataset = replace(dataset, name=key, X=dataset.X.astype(kind), description=entry.description)
-    return dataset if raw or entry.prepare is None else entry.prepare(dataset)
+    dataset = replace(dataset, name=key, X=convert(dataset.X, kind), description=entry.description)
+    return dataset if raw or entry.prepare is None else prepare(dataset, entry)
+
+
+def convert(X: Any, dtype: np.dtype) -> Any:
+    """Return X in another type; raise a ValueError if that makes a value infinite."""
+    with np.errstate(over="ignore"):
+        converted = X.astype(dtype)
+    before, after = (M.data if scipy.sparse.issparse(M) else M for M in (X, converted))
+    if before.dtype.itemsize > dtype.itemsize and np.isinf(after).any():
+        raise ValueError(f"dtype={dtype}: some values are too large for it. Choose np.float64.")
+    return converted
+
+
+def prepare(dataset: Dataset, entry: Entry) -> Dataset:
+    """Return the data set as the catalogue prepares it; raise `DatasetDamaged` if its file has other data."""
+    assert entry.prepare is not None
+    try:
+        return entry.prepare(dataset)
+    except ValueError as error:
+        path = store.find_file(entry.file or dataset.name)
+        if path is None:
+            raise
+        raise store.DatasetDamaged.because(path, error) from error
 
 
 def check_dtype(dtype: Any) -> np.dtype:

@@ -25,7 +25,7 @@ __all__ = [
 
 def drop_constant_columns(dataset: Dataset) -> Dataset:
     """Return the data set without the features that take a single value."""
-    varies = np.ptp(dataset.X, axis=0) > 0
+    varies = dataset.X.max(axis=0) > dataset.X.min(axis=0)
     names = tuple(name for name, kept in zip(dataset.feature_names, varies, strict=False) if kept)
     return replace(dataset, X=dataset.X[:, varies], feature_names=names)
 
@@ -33,6 +33,8 @@ def drop_constant_columns(dataset: Dataset) -> Dataset:
 def drop_missing_and_duplicates(dataset: Dataset) -> Dataset:
     """Return the data set without the samples that have NaN or repeat the features and label of an earlier one."""
     complete = np.flatnonzero(~np.isnan(dataset.X).any(axis=1))
+    if not complete.size:
+        raise ValueError("every sample has a missing value.")
     rows = np.column_stack([dataset.X, dataset.y])[complete]
     first = np.unique(rows, axis=0, return_index=True)[1]
     return renumber_labels(dataset.take(complete[np.sort(first)]))
@@ -45,7 +47,9 @@ def renumber_labels(dataset: Dataset) -> Dataset:
 
 
 def log_transform(dataset: Dataset) -> Dataset:
-    """Return the data set with log X in place of X."""
+    """Return the data set with log X in place of X; raise a ValueError if X has a value that is not positive."""
+    if not (dataset.X > 0).all():
+        raise ValueError(f"{np.sum(~(dataset.X > 0))} of its values are not positive: they have no logarithm.")
     return replace(dataset, X=np.log(dataset.X))
 
 

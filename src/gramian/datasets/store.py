@@ -10,28 +10,62 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from gramian.checks import check_csr
+from gramian.datasets.archive import read_arrays
 from gramian.datasets.dataset import Dataset
 from gramian.types import Vector
 
-__all__ = ["build_dataset", "cache_folder", "data_folder", "find_file", "read", "write"]
+__all__ = ["DatasetDamaged", "build_dataset", "cache_folder", "data_folder", "find_file", "read", "write"]
 
 SPARSE = ("csr_data", "csr_indices", "csr_indptr", "csr_shape")
-UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error)
+KEYS = ("data", *SPARSE, "target", "test_mask", "feature_names", "target_names", "vocabulary_utf8")
+# Sparse entries and names have no size in the catalogue: they may have this many bytes, or this many times the bytes of
+# the file. The files of the catalogue grow 2 to 5 times when they are unpacked.
+LEAST_LIMIT, MOST_GROWTH = 1 << 24, 64
+
+
+class DatasetDamaged(ValueError):
+    """Raised if the file of a data set is damaged or holds other data; the message names the file and what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gramian.datasets import DatasetDamaged
+    >>> from gramian.datasets.store import read
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.npz"
+    ...     _ = path.write_bytes(b"half a file")
+    ...     try:
+    ...         read(path, (150, 4, 3))
+    ...     except DatasetDamaged as error:
+    ...         print(str(error).removeprefix(folder))
+    /iris.npz cannot be used: File is not a zip file. Delete it and load again, or replace it by an intact copy.
+    """
+
+    @classmethod
+    def because(cls, path: Path, cause: object) -> DatasetDamaged:
+        """Return the error for a file, with its cause and what to do."""
+        words = str(cause).rstrip(". ")
+        return cls(f"{path} cannot be used: {words}. Delete it and load again, or replace it by an intact copy.")
 
 
 def data_folder() -> Path | None:
     """Return the folder named by the environment variable GRAMIAN_DATA, or None if it is not set."""
     given = os.environ.get("GRAMIAN_DATA")
-    return Path(given).expanduser() if given else None
+    return expand_user(given) if given else None
+
+
+def expand_user(path: str) -> Path:
+    """Return a path with ~ replaced by the home folder, or as it is if there is none, as in some containers."""
+    return Path(os.path.expanduser(path))
 
 
 def cache_folder() -> Path:
@@ -45,49 +79,56 @@ def cache_folder() -> Path:
     """
     given = os.environ.get("GRAMIAN_CACHE")
     if given:
-        return Path(given).expanduser()
+        return expand_user(given)
     if sys.platform == "win32":
-        default = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        default = os.environ.get("LOCALAPPDATA") or expand_user("~/AppData/Local")
     elif sys.platform == "darwin":
-        default = Path.home() / "Library" / "Caches"
+        default = expand_user("~/Library/Caches")
     else:
-        default = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        default = os.environ.get("XDG_CACHE_HOME") or expand_user("~/.cache")
     return Path(default) / "gramian"
 
 
 def find_file(stem: str) -> Path | None:
     """Return the path of a data set's file, or None; GRAMIAN_DATA is searched before the cache."""
     folders = [folder for folder in (data_folder(), cache_folder()) if folder is not None]
-    return next((path for folder in folders if (path := folder / f"{stem}.npz").is_file()), None)
+    # A folder that may not be searched has no file for us: unlike Path.is_file, os.path.isfile does not raise.
+    return next((path for folder in folders if os.path.isfile(path := folder / f"{stem}.npz")), None)
 
 
 def read(path: Path, size: tuple[int, int, int], missing: bool = False) -> Dataset:
-    """Return the data set in a file; raise a ValueError if the file is damaged or has another size."""
+    """Return the data set in a file; raise `DatasetDamaged` if the file is damaged or has another size."""
     try:
-        # Opened here, because NumPy does not close a file that is not an archive.
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return build_dataset({key: file[key] for key in file.files}, size, missing)
-    except UNREADABLE as error:
-        raise ValueError(
-            f"{path} cannot be used: {error}. Delete it and load again, or replace it by an intact copy."
-        ) from error
+        return build_dataset(read_arrays(path, KEYS, limits_of(path, size)), size, missing)
+    except MemoryError:
+        # Sizes were checked before memory was reserved: the file is good, but too large for this machine.
+        raise
+    except Exception as error:
+        # `zipfile`, `zlib` and `struct` raise what they like on damaged files.
+        raise DatasetDamaged.because(path, str(error) or type(error).__name__) from error
+
+
+def limits_of(path: Path, size: tuple[int, int, int]) -> Callable[[str], int]:
+    """Return a function from a key to the largest number of bytes its array may have."""
+    n, d, _ = size
+    known = {"data": 8 * n * d, "target": 8 * n, "test_mask": 8 * n, "csr_shape": 16, "csr_indptr": 8 * (n + 1)}
+    other = max(LEAST_LIMIT, MOST_GROWTH * path.stat().st_size)
+    return lambda key: known.get(key, other)
 
 
 def build_dataset(arrays: Mapping[str, Vector], size: tuple[int, int, int], missing: bool = False) -> Dataset:
     """Return the data set of a file's arrays, with X in its stored type.
 
-    Raise a ValueError if the number of samples, features or classes differs from `size`, or if X has NaN and `missing`
-    is False.
+    Raise a ValueError if the number of samples, features or classes differs from `size`, if X has NaN and `missing`
+    is False, or if the parts do not fit together.
     """
     needed = {"target", *(SPARSE if "csr_data" in arrays else ["data"])}
     if not needed <= set(arrays):
         raise ValueError(f"it has no key {' nor '.join(sorted(needed - set(arrays)))}")
-    if "csr_data" in arrays:
-        values, indices, indptr, shape = (arrays[key] for key in SPARSE)
-        X = scipy.sparse.csr_array((values, indices, indptr), shape=tuple(shape))
-    else:
-        X = arrays["data"]
-    y, test = arrays["target"].astype(np.int64), arrays.get("test_mask")
+    target, test = arrays["target"], arrays.get("test_mask")
+    if target.dtype.kind not in "biu" or target.ndim != 1:
+        raise ValueError(f"its target is {target.dtype} of shape {target.shape}; expected integers, one a sample")
+    X, y = build_matrix(arrays, size), target.astype(np.int64)
     found = (*X.shape, len(np.unique(y)))
     if found != size or len(y) != size[0]:
         raise ValueError(f"it holds {format_size(found)} and {len(y)} labels; expected {format_size(size)}")
@@ -96,7 +137,22 @@ def build_dataset(arrays: Mapping[str, Vector], size: tuple[int, int, int], miss
     if test is not None and (test.dtype != bool or test.shape != y.shape):
         raise ValueError(f"its test_mask is {test.dtype} of shape {test.shape}; expected bool of shape {y.shape}")
     check_values(X.data if scipy.sparse.issparse(X) else X, missing)
-    return Dataset("", X, y, test, read_feature_names(arrays), to_strings(arrays.get("target_names")))
+    features, targets = read_feature_names(arrays, size[1]), read_names(arrays, "target_names", size[2])
+    return Dataset("", X, y, test, features, targets)
+
+
+def build_matrix(arrays: Mapping[str, Vector], size: tuple[int, int, int]) -> Any:
+    """Return X as an array, or as a CSR array whose parts were checked: SciPy reads and writes where they point."""
+    if "csr_data" not in arrays:
+        return arrays["data"]
+    values, indices, indptr, shape = (arrays[key] for key in SPARSE)
+    if shape.dtype.kind not in "iu" or shape.tolist() != list(size[:2]):
+        raise ValueError(f"its csr_shape is {shape.tolist()}; expected {list(size[:2])}")
+    check_values(values, missing=True)
+    check_csr(values, indices, indptr, size[:2], prefix="its csr_")
+    # SciPy warns of unsigned indices.
+    signed = (index.astype(np.int64) if index.dtype.kind == "u" else index for index in (indices, indptr))
+    return scipy.sparse.csr_array((values, *signed), shape=size[:2])
 
 
 def check_values(values: Vector, missing: bool) -> None:
@@ -114,16 +170,31 @@ def format_size(size: tuple[int, ...]) -> str:
     return f"{' x '.join(str(n) for n in size[:-1])} in {size[-1]} classes"
 
 
-def to_strings(names: Vector | None) -> tuple[str, ...]:
-    """Return an array of names as a tuple of str, empty for None."""
-    return () if names is None else tuple(str(name) for name in names)
+def read_names(arrays: Mapping[str, Vector], key: str, count: int) -> tuple[str, ...]:
+    """Return an array of `count` names as a tuple of str, empty if there is none."""
+    names = arrays.get(key)
+    if names is None or names.shape == (0,):
+        return ()
+    if names.shape != (count,):
+        raise ValueError(f"its {key} has shape {names.shape}; expected ({count},)")
+    if names.dtype.kind == "U":
+        codes = np.ascontiguousarray(names).view(np.uint32)
+        # Other numbers are no characters: Python fails on the first, and printing on the second.
+        if (codes > sys.maxunicode).any() or ((codes >= 0xD800) & (codes < 0xE000)).any():
+            raise ValueError(f"its {key} is not text")
+    return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist())
 
 
-def read_feature_names(arrays: Mapping[str, Vector]) -> tuple[str, ...]:
+def read_feature_names(arrays: Mapping[str, Vector], count: int) -> tuple[str, ...]:
     """Return the names of the features, which a file stores as text or as bytes."""
-    if "vocabulary_utf8" in arrays:
-        return tuple(arrays["vocabulary_utf8"].tobytes().decode().rstrip("\n").split("\n"))
-    return to_strings(arrays.get("feature_names"))
+    if "vocabulary_utf8" not in arrays:
+        return read_names(arrays, "feature_names", count)
+    if arrays["vocabulary_utf8"].dtype != np.uint8:
+        raise ValueError(f"its vocabulary_utf8 is {arrays['vocabulary_utf8'].dtype}; expected uint8")
+    names = tuple(arrays["vocabulary_utf8"].tobytes().decode().rstrip("\n").split("\n"))
+    if len(names) != count:
+        raise ValueError(f"its vocabulary_utf8 has {len(names)} lines; expected {count}")
+    return names
 
 
 def write(path: Path, arrays: Mapping[str, Vector]) -> None:
