@@ -129,7 +129,7 @@ def test_terms_take_the_dtype_of_the_data():
     term = Term(Each(2), np.ones(2), weight=np.array([1, 2]))
     block = Block(Array(np.ones((2, 2), np.float32)), [term])
     assert block.terms[0].target.dtype == block.terms[0].weight.dtype == np.float32
-    with pytest.raises(ValueError, match="target.*float32"):
+    with pytest.raises(ValueError, match=r"target.*float32"):
         Block(Array(np.ones((2, 2), np.float32)), [Term(Each(2), np.array([1e60, 1]))])
 
 

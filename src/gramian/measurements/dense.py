@@ -45,20 +45,20 @@ class Dense(Measurement):
     def predict(self, Z: Matrix) -> Vector:
         """Return trace(W X_i), shape (m,)."""
         Z = self.image(Z)
-        return self.flat @ (Z @ Z.T).ravel()
+        return (self.flat @ (Z @ Z.T).ravel()).astype(Z.dtype, copy=False)
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
         """Return trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i), shape (m,) each."""
         Z, T = self.images(Z, T)
         mixed = Z @ T.T
         b, c = np.stack([(mixed + mixed.T).ravel(), (T @ T.T).ravel()]) @ self.flat.T
-        return b, c
+        return b.astype(Z.dtype, copy=False), c.astype(Z.dtype, copy=False)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return the symmetric part of Σ weight_i X_i, times Z, shape (d, k)."""
         Z = self.image(Z)
         total = (self.weights(weight, Z.dtype) @ self.flat).reshape(self.d, self.d)
-        return 0.5 * ((total + total.T) @ Z)
+        return (0.5 * ((total + total.T) @ Z)).astype(Z.dtype, copy=False)
 
     def image(self, Z: Any, name: str = "Z") -> Matrix:
         """Return Z as an array (d, k), or raise a ValueError."""

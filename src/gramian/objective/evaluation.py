@@ -65,7 +65,14 @@ class Evaluation:
 
     def line(self, tangent: Tangent) -> Line:
         """Return the objective along the curve of a tangent; one pass, for all of its steps."""
-        return Line(self, checked_tangent(tangent, self.gradient))
+        tangent = checked_tangent(tangent, self.gradient)
+        try:
+            return Line(self, tangent)
+        except np.linalg.LinAlgError as error:
+            words = (
+                "the curve along the tangent cannot be computed: the tangent or the point is too large, or not finite"
+            )
+            raise np.linalg.LinAlgError(f"{words} ({error}).") from error
 
     def apply(self, V: Matrix) -> Matrix:
         """Return M V = (Σ slope_i X_i) V; two passes."""
@@ -104,7 +111,7 @@ class Evaluation:
 
 def checked_tangent(tangent: Any, gradient: Tangent | None) -> Tangent:
     """Return a tangent as an array like the gradient, another tangent of the point, if that is known already."""
-    if not isinstance(tangent, np.ndarray) or tangent.dtype not in FLOATS:
+    if type(tangent) is not np.ndarray or tangent.dtype not in FLOATS:
         tangent = as_real("the tangent", tangent)
     if gradient is None:
         return tangent
