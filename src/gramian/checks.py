@@ -11,6 +11,7 @@ from gramian.types import Matrix, Vector
 
 __all__ = [
     "as_numbers",
+    "as_real",
     "check_csr",
     "check_sparse",
     "checked_factor",
@@ -20,6 +21,8 @@ __all__ = [
 ]
 
 SENSES = {"at most": -1, "equal": 0, "at least": 1}
+#: The types that kernels are compiled for.
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def checked_number(
@@ -40,6 +43,24 @@ def as_numbers(name: str, value: Any) -> Vector:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as numbers: {error}.") from error
+
+
+def as_real(name: str, value: Any) -> Vector:
+    """Return value as a C-contiguous array of float32 or float64, itself if it is one.
+
+    Other real numbers become float64. Complex numbers, dates, objects and masked arrays are refused.
+    """
+    if type(value) is np.ndarray and value.dtype in FLOATS and value.flags.c_contiguous:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array. Fill its masked entries, or drop them.")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from error
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}; expected real numbers, as float32 or float64.")
+    return np.asarray(array, array.dtype if array.dtype in FLOATS else np.float64, order="C")
 
 
 def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype) -> Matrix:
@@ -76,6 +97,11 @@ def checked_sense(sense: Any, n_samples: int) -> Vector:
     """Return senses (n,) of 0, -1, +1, from numbers or words, one for all or one a sample; all 0 when not given."""
     if sense is None:
         return np.zeros(n_samples, np.int8)
+    if isinstance(sense, np.ma.MaskedArray):
+        raise ValueError("sense is a masked array. Fill its masked entries, or drop them.")
+    numeric = isinstance(sense, np.ndarray) and sense.dtype.kind == "i" and sense.shape == (n_samples,)
+    if numeric and sense.min(initial=0) >= -1 and sense.max(initial=0) <= 1:
+        return sense.astype(np.int8)
     given = np.atleast_1d(np.asarray(sense, dtype=object))
     numbers = [SENSES.get(x, x) if isinstance(x, str) else x for x in given.ravel().tolist()]
     bad = next((i for i, x in enumerate(numbers) if x not in (-1, 0, 1)), None)

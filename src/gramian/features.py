@@ -120,6 +120,10 @@ class Array:
     """
 
     def __init__(self, X: Matrix) -> None:
+        if not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.ndim != 2:
+            raise ValueError(
+                f"X is a {type(X).__name__} of shape {np.shape(X)}; expected an array (N, d) without a mask."
+            )
         self.X = X
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian.checks import as_real, checked_number
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Toward"]
@@ -48,6 +49,10 @@ class Toward:
     separable = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", as_real("factor", self.factor))
+        checked_number("strength", self.strength, least=0)
+        if self.factor.ndim != 2 or not np.isfinite(self.factor).all():
+            raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:
             raise ValueError("factor is zero; there is nothing to keep close to.")
 

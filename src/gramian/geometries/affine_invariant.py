@@ -43,6 +43,7 @@ class AffineInvariant(Geometry):
 
     def point(self, G: Matrix) -> ConePoint:
         """Return the point W = G Gᵀ."""
+        G = self.factor(G)
         polar_decompose(G)  # raises a ValueError if G is singular
         return ConePoint((AffineCore if self.retraction == "exponential" else TangentCore)(G))
 

@@ -17,6 +17,8 @@ __all__ = ["ConePoint"]
 class ConePoint(Point):
     """A positive definite matrix W = R Rᵀ with the metric and the tangents of a `Core`; tangents have shape (d, d)."""
 
+    geometry_name = "a full-rank cone"
+
     def __init__(self, core: Core, frame: Matrix | None = None) -> None:
         super().__init__(np.eye(len(core.root), dtype=core.root.dtype) if frame is None else frame, core.root)
         self.core = core

@@ -59,7 +59,7 @@ class Flat(Geometry):
 
     def point(self, G: Matrix) -> FlatPoint:
         """Return the point W = G Gᵀ."""
-        return FlatPoint(G)
+        return FlatPoint(self.factor(G))
 
 
 Flat.examples = (Flat(),)

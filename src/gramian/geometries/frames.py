@@ -39,7 +39,10 @@ def polar_decompose(G: Matrix) -> tuple[Matrix, Matrix]:
     r = G.shape[1]
     if len(sigma) < r or not sigma[-1] > np.finfo(G.dtype).eps * sigma[0]:
         rank = int(np.sum(sigma > np.finfo(G.dtype).eps * max(sigma[0], np.finfo(G.dtype).tiny)))
-        raise ValueError(f"the factor has rank {rank} but {r} columns; this geometry needs full column rank.")
+        raise ValueError(
+            f"the factor has rank {rank} but {r} columns, and this geometry needs full column rank. Choose rank <= "
+            f"{max(rank, 1)}, or scale the data (or the start, if you gave one) so that its columns are independent."
+        )
     return left @ right, (right.T * sigma) @ right
 
 
@@ -93,7 +96,9 @@ class TriangularFactor(Retraction):
     def normaliser(self, s: float) -> Matrix:
         """Return the inverse of the upper triangular Cholesky factor of the Gram matrix, shape (r, r)."""
         gram = self.gram(s)
-        return scipy.linalg.solve_triangular(np.linalg.cholesky(gram).T, np.eye(len(gram), dtype=gram.dtype))
+        upper = np.linalg.cholesky(gram).T
+        # No check: a Gram matrix that overflowed has a normaliser of NaN, and the step is rejected for its value.
+        return scipy.linalg.solve_triangular(upper, np.eye(len(gram), dtype=gram.dtype), check_finite=False)
 
 
 class Geodesic(Retraction):

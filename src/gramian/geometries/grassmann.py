@@ -15,6 +15,8 @@ __all__ = ["Grassmann"]
 class Subspace(Point):
     """The span of an orthonormal frame U (d, r), with the metric tr(ξᵀ ζ). A tangent ξ (d, r) has Uᵀξ = 0."""
 
+    geometry_name = "Grassmann"
+
     def __init__(self, U: Matrix, retraction: str) -> None:
         super().__init__(U)
         self.retraction = retraction
@@ -80,7 +82,7 @@ class Grassmann(Geometry):
 
     def point(self, G: Matrix) -> Subspace:
         """Return the span of G."""
-        return Subspace(polar_decompose(G)[0], self.retraction)
+        return Subspace(polar_decompose(self.factor(G))[0], self.retraction)
 
 
 def check_retraction(retraction: str) -> None:

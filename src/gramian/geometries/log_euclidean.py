@@ -39,6 +39,7 @@ class LogEuclidean(Geometry):
 
     def point(self, G: Matrix) -> ConePoint:
         """Return the point W = G Gᵀ."""
+        G = self.factor(G)
         polar_decompose(G)  # raises a ValueError if G is singular
         return ConePoint((MirrorCore if self.mirror else LogEuclideanCore).from_root(G))
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from gramian._kernels.online import Batches, Samples
 from gramian._kernels.samples import add_scaled
+from gramian.checks import as_real
 from gramian.types import Matrix
 
 __all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
@@ -52,6 +53,24 @@ class Geometry(ABC):
             A factor of full column rank, r = d if `full_rank`.
         """
 
+    def factor(self, G: Any) -> Matrix:
+        """Return G as an array of float32 or float64 that is a factor of this geometry, or raise a ValueError.
+
+        Every `point` begins with it. Integers become float64.
+
+        Parameters
+        ----------
+        G : array, shape (d, r)
+        """
+        G, name = as_real("the factor", G), type(self).__name__
+        if G.ndim != 2 or not G.size:
+            raise ValueError(f"the factor has shape {G.shape}; expected (d, r), a row for each feature, r >= 1.")
+        if self.full_rank and G.shape[0] != G.shape[1]:
+            raise ValueError(f"the factor has shape {G.shape}; {name} is of full rank and needs one of shape (d, d).")
+        if not np.isfinite(G).all():
+            raise ValueError("the factor contains NaN or infinity.")
+        return G
+
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({settings})"
@@ -78,6 +97,9 @@ class Point(ABC):
     root : array, shape (k, r), optional
         The root R; None stands for the identity.
     """
+
+    #: The name of the geometry in error messages; that of the class if empty.
+    geometry_name: ClassVar[str] = ""
 
     def __init__(self, frame: Matrix, root: Matrix | None = None) -> None:
         self.frame = frame
@@ -225,6 +247,8 @@ class Motion(NamedTuple):
         if self.C is None or T is None:
             return F
         if isinstance(self.C, float):
+            if F.shape != T.shape:
+                raise ValueError(f"the direction has shape {T.shape}, but what it moves has shape {F.shape}.")
             return add_scaled(F, T, self.C)
         return F @ self.A + T @ self.C
 

@@ -33,6 +33,8 @@ class PolarPoint(Point):
     coordinates the metric is tr(aᵀ b), and they are finite at λ = 0 and λ = 1.
     """
 
+    geometry_name = "Polar"
+
     def __init__(self, U: Matrix, core: Core, settings: Settings) -> None:
         super().__init__(U, core.root)
         self.core, self.settings = core, settings
@@ -147,7 +149,7 @@ class Polar(Geometry):
 
     def point(self, G: Matrix) -> PolarPoint:
         """Return the point W = G Gᵀ."""
-        U, R = polar_decompose(G)
+        U, R = polar_decompose(self.factor(G))
         return PolarPoint(U, CORES[self.core](R), Settings(self.weight, self.retraction))
 
 

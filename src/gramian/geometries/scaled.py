@@ -10,6 +10,7 @@ import scipy.linalg
 
 from gramian._kernels.online import Batches, Samples
 from gramian._kernels.online_scaled import scaled_online
+from gramian.checks import as_real
 from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner
 from gramian.types import Matrix
 
@@ -21,7 +22,10 @@ class Moment:
 
     def __init__(self, C: Matrix) -> None:
         self.C = C
-        self.factor = scipy.linalg.cho_factor(C, check_finite=False)
+        try:
+            self.factor = scipy.linalg.cho_factor(C)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            raise ValueError(f"moment is not positive definite: {error}.") from error
 
     def solve(self, A: Matrix) -> Matrix:
         """Return C⁻¹ A, shape (d, k)."""
@@ -59,7 +63,12 @@ class ScaledPoint(Point):
         """Return 2 C⁻¹ M G (GᵀCG + η I)⁻¹, shape (d, r)."""
         if self.moment is not None:
             MF = self.moment.solve(MF)
-        return np.ascontiguousarray(scipy.linalg.solve(self.metric, 2 * MF.T, assume_a="pos", check_finite=False).T)
+        try:
+            solution = scipy.linalg.solve(self.metric, 2 * MF.T, assume_a="pos", check_finite=False)
+        except np.linalg.LinAlgError:
+            # The factor is zero, or its squares leave the range of the type: there is no gradient in this metric.
+            return np.full_like(MF, np.nan)
+        return np.ascontiguousarray(solution.T)
 
     def frame_velocity(self, tangent: Matrix) -> Matrix:
         """Return the tangent itself, shape (d, r)."""
@@ -126,7 +135,13 @@ class Scaled(Geometry):
 
     def point(self, G: Matrix) -> ScaledPoint:
         """Return the point W = G Gᵀ."""
-        return ScaledPoint(G, moment=None if self.moment is None else Moment(self.moment.astype(G.dtype)))
+        G = self.factor(G)
+        if self.moment is None:
+            return ScaledPoint(G)
+        moment, d = as_real("moment", self.moment), len(G)
+        if moment.shape != (d, d):
+            raise ValueError(f"moment has shape {moment.shape}, but the factor has {d} rows; expected ({d}, {d}).")
+        return ScaledPoint(G, moment=Moment(moment.astype(G.dtype)))
 
 
 Scaled.examples = (Scaled(),)

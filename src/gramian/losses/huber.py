@@ -8,7 +8,7 @@ import numpy as np
 
 from gramian._kernels.huber import huber_along, huber_value_and_slopes
 from gramian.checks import checked_number
-from gramian.losses.loss import Loss
+from gramian.losses.loss import Loss, check_lengths
 from gramian.types import Vector
 
 __all__ = ["Huber"]
@@ -60,12 +60,14 @@ class Huber(Loss):
         self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
     ) -> tuple[float, Vector, float]:
         """Return the total, the weighted slopes (m,) and the scale of the rounding error, in one compiled sweep."""
+        check_lengths(prediction, target, sense, weight)
         return huber_value_and_slopes(prediction, target, sense, weight, self.delta)
 
     def along(
         self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
     ) -> tuple[float, float, float]:
         """Return the total and its two derivatives in s, in one compiled sweep."""
+        check_lengths(*line, target, sense, weight)
         return huber_along(*line, target, sense, weight, self.delta, float(s))
 
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from gramian.types import Vector
 
-__all__ = ["Loss"]
+__all__ = ["Loss", "check_lengths"]
+
+
+def check_lengths(prediction: Vector, *others: Vector) -> None:
+    """Raise a ValueError unless all arrays have one axis of the same length: compiled loops do not check it again."""
+    shape = prediction.shape
+    if len(shape) != 1 or any(other.shape != shape for other in others):
+        shapes = ", ".join(str(each.shape) for each in (prediction, *others))
+        raise ValueError(f"predictions, targets, senses and weights have shapes {shapes}; expected (m,) each.")
 
 
 class Loss(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gramian._kernels.squared import squared_along, squared_quartic, squared_value_and_slopes
-from gramian.losses.loss import Loss
+from gramian.losses.loss import Loss, check_lengths
 from gramian.types import Vector
 
 __all__ = ["Squared"]
@@ -42,18 +42,21 @@ class Squared(Loss):
         self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
     ) -> tuple[float, Vector, float]:
         """Return the total, the weighted slopes (m,) and the scale of the rounding error, in one compiled sweep."""
+        check_lengths(prediction, target, sense, weight)
         return squared_value_and_slopes(prediction, target, sense, weight)
 
     def along(
         self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
     ) -> tuple[float, float, float]:
         """Return the total and its two derivatives in s, in one compiled sweep."""
+        check_lengths(*line, target, sense, weight)
         return squared_along(*line, target, sense, weight, float(s))
 
     def quartic(
         self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector
     ) -> Vector | None:
         """Return the coefficients (5,) of the quartic where all senses are 0; else None."""
+        check_lengths(*line, target, sense, weight)
         return None if sense.any() else squared_quartic(*line, target, weight)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gramian.measurements.measurement import Measurement
+from gramian.checks import as_real
+from gramian.measurements.measurement import Measurement, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Dense"]
@@ -32,29 +33,39 @@ class Dense(Measurement):
     """
 
     def __init__(self, matrices: Any) -> None:
-        matrices = np.asarray(matrices)
-        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+        matrices = as_real("matrices", matrices)
+        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not matrices.shape[1]:
             raise ValueError(f"matrices has shape {matrices.shape}; expected (m, d, d).")
-        self.d = matrices.shape[1]
-        self.flat = matrices.reshape(len(matrices), -1)
+        self.d = self.least_samples = matrices.shape[1]
+        self.flat = matrices.reshape(len(matrices), self.d**2)
 
     def __len__(self) -> int:
         return len(self.flat)
 
     def predict(self, Z: Matrix) -> Vector:
         """Return trace(W X_i), shape (m,)."""
-        return self.flat @ (Z @ Z.T).ravel()
+        Z = self.image(Z)
+        return (self.flat @ (Z @ Z.T).ravel()).astype(Z.dtype, copy=False)
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
         """Return trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i), shape (m,) each."""
+        Z, T = self.images(Z, T)
         mixed = Z @ T.T
         b, c = np.stack([(mixed + mixed.T).ravel(), (T @ T.T).ravel()]) @ self.flat.T
-        return b, c
+        return b.astype(Z.dtype, copy=False), c.astype(Z.dtype, copy=False)
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return the symmetric part of Σ weight_i X_i, times Z, shape (d, k)."""
-        total = (weight @ self.flat).reshape(self.d, self.d)
-        return 0.5 * ((total + total.T) @ Z)
+        Z = self.image(Z)
+        total = (self.weights(weight, Z.dtype) @ self.flat).reshape(self.d, self.d)
+        return (0.5 * ((total + total.T) @ Z)).astype(Z.dtype, copy=False)
+
+    def image(self, Z: Any, name: str = "Z") -> Matrix:
+        """Return Z as an array (d, k), or raise a ValueError."""
+        Z = super().image(Z, name)
+        if len(Z) != self.d:
+            raise ValueError(f"{name} has {len(Z)} rows, but the matrices are {self.d} x {self.d}.")
+        return Z
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless n_samples is d."""
@@ -63,7 +74,7 @@ class Dense(Measurement):
 
     def take(self, rows: Rows) -> tuple[Dense, None]:
         """Return the measurements by some of the matrices, and None: they use all coordinates."""
-        return Dense(self.flat[rows].reshape(-1, self.d, self.d)), None
+        return Dense(self.flat[check_rows(rows, len(self))].reshape(-1, self.d, self.d)), None
 
     def part(self, cut: slice) -> Dense:
         """Return the measurements by consecutive matrices, without a copy."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gramian._kernels.samples import each_along, each_predict, each_weigh
-from gramian.measurements.measurement import Measurement
+from gramian.checks import checked_number
+from gramian.measurements.measurement import Measurement, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Each"]
@@ -30,22 +33,31 @@ class Each(Measurement):
     separable = True
 
     def __init__(self, n_samples: int) -> None:
-        self.n_samples = n_samples
+        checked_number("n_samples", n_samples, least=0, integer=True)
+        self.n_samples = self.least_samples = int(n_samples)
 
     def __len__(self) -> int:
         return self.n_samples
 
     def predict(self, Z: Matrix) -> Vector:
         """Return ‖z_i‖², shape (N,)."""
-        return each_predict(Z)
+        return each_predict(self.image(Z))
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
         """Return 2 <z_i, t_i> and ‖t_i‖², shape (N,) each."""
-        return each_along(Z, T)
+        return each_along(*self.images(Z, T))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return the rows weight_i z_i, shape (N, k)."""
-        return each_weigh(weight, Z)
+        Z = self.image(Z)
+        return each_weigh(self.weights(weight, Z.dtype), Z)
+
+    def image(self, Z: Any, name: str = "Z") -> Matrix:
+        """Return Z as an array (N, k) that kernels can read, or raise a ValueError."""
+        Z = super().image(Z, name)
+        if len(Z) != self.n_samples:
+            raise ValueError(f"{name} has {len(Z)} rows, but there are {self.n_samples} samples.")
+        return Z
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there is one measurement per sample."""
@@ -54,6 +66,7 @@ class Each(Measurement):
 
     def take(self, rows: Rows) -> tuple[Each, Rows]:
         """Return the measurements of some samples, and the indices of these samples."""
+        rows = check_rows(rows, self.n_samples)
         n_rows = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
         return Each(n_rows), rows
 

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gramian.checks import as_real
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Measurement", "check_indices", "check_range"]
+__all__ = ["Measurement", "check_indices", "check_range", "check_rows"]
 
 
 class Measurement(ABC):
@@ -21,6 +22,8 @@ class Measurement(ABC):
 
     #: True if measurement i depends on sample i alone. The samples can then be split into blocks of rows.
     separable: ClassVar[bool] = False
+    #: The least number N of rows of an image, one more than the largest index; compiled loops do not check it again.
+    least_samples: int = 0
 
     @abstractmethod
     def __len__(self) -> int:
@@ -83,6 +86,36 @@ class Measurement(ABC):
             Indices of the measurements, in their new order. An index may occur several times.
         """
 
+    def image(self, Z: Any, name: str = "Z") -> Matrix:
+        """Return Z as an array (N, k) that kernels can read, or raise a ValueError. The check does not read the data.
+
+        Parameters
+        ----------
+        Z : array, shape (N, k)
+        name : str
+            The name of the argument, for the error message.
+        """
+        Z = as_real(name, Z)
+        if Z.ndim != 2 or len(Z) < self.least_samples:
+            raise ValueError(
+                f"{name} has shape {Z.shape}; expected (N, k) with a row for each sample, N >= {self.least_samples}."
+            )
+        return Z
+
+    def images(self, Z: Any, T: Any) -> tuple[Matrix, Matrix]:
+        """Return Z and T (N, k) as arrays of one shape and dtype that kernels can read, or raise a ValueError."""
+        Z, T = self.image(Z), as_real("T", T)
+        if T.shape != Z.shape:
+            raise ValueError(f"T has shape {T.shape} but Z has shape {Z.shape}; they must be the same.")
+        return Z, T.astype(Z.dtype, copy=False)
+
+    def weights(self, weight: Any, dtype: np.dtype) -> Vector:
+        """Return weight as an array (m,) of a dtype, or raise a ValueError."""
+        weight = as_real("weight", weight)
+        if weight.shape != (len(self),):
+            raise ValueError(f"weight has shape {weight.shape}; expected ({len(self)},), one for each measurement.")
+        return weight.astype(dtype, copy=False)
+
     def part(self, cut: slice) -> Measurement | None:
         """Return consecutive measurements of the same N samples, to be computed by one thread.
 
@@ -117,7 +150,12 @@ def check_indices(indices: Any, name: str, columns: int, n_samples: int | None) 
     n_samples : int or None
         Indices must be below it; None sets no upper bound.
     """
-    array = np.asarray(indices)
+    if isinstance(indices, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array. Drop the rows with masked entries.")
+    try:
+        array = np.asarray(indices)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of indices: {error}.") from error
     if array.ndim != 2 or array.shape[1] != columns:
         raise ValueError(f"{name} has shape {array.shape}; expected (m, {columns}), sample indices in each row.")
     if not np.issubdtype(array.dtype, np.integer):
@@ -128,10 +166,22 @@ def check_indices(indices: Any, name: str, columns: int, n_samples: int | None) 
 
 def check_range(indices: Vector, name: str, n_samples: int | None) -> None:
     """Raise a ValueError that names the first row with an index below 0 or not below n_samples."""
-    upper = np.inf if n_samples is None else n_samples
+    upper = np.iinfo(np.intp).max if n_samples is None else n_samples
     if not indices.size or (indices.min() >= 0 and indices.max() < upper):
         return
     bad = np.flatnonzero(((indices < 0) | (indices >= upper)).any(axis=1))[0]
     row = tuple(int(i) for i in indices[bad])
     allowed = "must not be negative" if n_samples is None else f"samples are numbered 0 to {n_samples - 1}"
     raise ValueError(f"{name}[{bad}] = {row} is out of range; {allowed}.")
+
+
+def check_rows(rows: Rows, m: int) -> Rows:
+    """Return rows, a slice or an array of indices of m measurements, or raise a ValueError."""
+    if isinstance(rows, slice):
+        return rows
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or not (rows.dtype.kind in "iu" or rows.size == 0):
+        raise ValueError(f"rows has shape {rows.shape} and dtype {rows.dtype}; expected a slice, or indices (n,).")
+    if rows.size and not (-m <= rows.min() and rows.max() < m):
+        raise ValueError(f"rows has indices from {rows.min()} to {rows.max()}, but there are {m} measurements.")
+    return rows.astype(np.intp, copy=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Measurement, check_indices, check_range
+from gramian.measurements.measurement import Measurement, check_indices, check_range, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Pairs"]
@@ -35,29 +35,32 @@ class Pairs(Measurement):
 
     def __init__(self, pairs: Any, n_samples: int | None = None) -> None:
         self.pairs = check_indices(pairs, "pairs", 2, n_samples)
+        self.least_samples = int(self.pairs.max(initial=-1)) + 1
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def predict(self, Z: Matrix) -> Vector:
         """Return the squared distances ‖z_i - z_j‖² of the pairs, shape (m,)."""
-        return pairs_predict(self.pairs, Z)
+        return pairs_predict(self.pairs, self.image(Z))
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
         """Return 2 <z_i - z_j, t_i - t_j> and ‖t_i - t_j‖², shape (m,) each."""
-        return pairs_along(self.pairs, Z, T)
+        return pairs_along(self.pairs, *self.images(Z, T))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return L Z, shape (N, k), where L is the Laplacian of the graph with the pairs as weighted edges."""
-        return pairs_weigh(self.pairs, weight, Z)
+        Z = self.image(Z)
+        return pairs_weigh(self.pairs, self.weights(weight, Z.dtype), Z)
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless every index is at least 0 and below n_samples."""
-        check_range(self.pairs, "pairs", n_samples)
+        if n_samples < self.least_samples:
+            check_range(self.pairs, "pairs", n_samples)
 
     def take(self, rows: Rows) -> tuple[Pairs, Rows]:
         """Return some pairs, with indices into the samples they use, and the indices of these samples, ascending."""
-        samples, positions = np.unique(self.pairs[rows], return_inverse=True)
+        samples, positions = np.unique(self.pairs[check_rows(rows, len(self))], return_inverse=True)
         return Pairs(positions.reshape(-1, 2)), samples
 
     def part(self, cut: slice) -> Pairs:

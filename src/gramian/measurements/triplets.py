@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
-from gramian.measurements.measurement import Measurement, check_indices, check_range
+from gramian.measurements.measurement import Measurement, check_indices, check_range, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Triplets"]
@@ -33,29 +33,32 @@ class Triplets(Measurement):
 
     def __init__(self, triplets: Any, n_samples: int | None = None) -> None:
         self.triplets = check_indices(triplets, "triplets", 3, n_samples)
+        self.least_samples = int(self.triplets.max(initial=-1)) + 1
 
     def __len__(self) -> int:
         return len(self.triplets)
 
     def predict(self, Z: Matrix) -> Vector:
         """Return the margins ‖z_a - z_f‖² - ‖z_a - z_n‖², shape (m,)."""
-        return triplets_predict(self.triplets, Z)
+        return triplets_predict(self.triplets, self.image(Z))
 
     def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
         """Return the coefficients b and c of the pairs (a, f) minus those of the pairs (a, n), shape (m,) each."""
-        return triplets_along(self.triplets, Z, T)
+        return triplets_along(self.triplets, *self.images(Z, T))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (a, f) and (a, n)."""
-        return triplets_weigh(self.triplets, weight, Z)
+        Z = self.image(Z)
+        return triplets_weigh(self.triplets, self.weights(weight, Z.dtype), Z)
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless every index is at least 0 and below n_samples."""
-        check_range(self.triplets, "triplets", n_samples)
+        if n_samples < self.least_samples:
+            check_range(self.triplets, "triplets", n_samples)
 
     def take(self, rows: Rows) -> tuple[Triplets, Rows]:
         """Return some triplets, with indices into the samples they use, and the indices of these samples, ascending."""
-        samples, positions = np.unique(self.triplets[rows], return_inverse=True)
+        samples, positions = np.unique(self.triplets[check_rows(rows, len(self))], return_inverse=True)
         return Triplets(positions.reshape(-1, 3)), samples
 
     def part(self, cut: slice) -> Triplets:

@@ -58,10 +58,19 @@ class Block:
     coarse: Sequence[tuple[Summand, int]] = ()
 
     def __post_init__(self) -> None:
-        if not np.issubdtype(self.features.dtype, np.floating):
-            raise ValueError(f"features have dtype {self.features.dtype}; expected float32 or float64.")
+        features = self.features
+        if not hasattr(features, "image") or not hasattr(features, "pull"):
+            raise TypeError(f"features is of type {type(features).__name__}; make it by features.as_features(X).")
+        if features.dtype not in (np.float32, np.float64):
+            raise ValueError(f"features have dtype {features.dtype}; expected float32 or float64.")
+        if not isinstance(self.terms, Sequence) or not self.terms:
+            raise TypeError(f"terms={self.terms!r} is not valid. Give a list of at least one Term.")
+        if wrong := [term for term in self.terms if not hasattr(term, "value_and_slopes")]:
+            raise TypeError(f"terms has an item of type {type(wrong[0]).__name__}; expected Term, or a penalty.")
         for term in self.terms:
-            term.check(self.features.shape[0])
+            term.check(features.shape[0])
+        cast = [term.cast(features.dtype) if hasattr(term, "cast") else term for term in self.terms]
+        object.__setattr__(self, "terms", cast)
 
     def split(self) -> list[Block]:
         """Return the same as blocks that can be worked on apart; neither rows nor measurements are copied.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gramian.checks import FLOATS, as_real
 from gramian.execution import Shards
 from gramian.geometries import Point
 from gramian.objective import block
@@ -64,7 +65,14 @@ class Evaluation:
 
     def line(self, tangent: Tangent) -> Line:
         """Return the objective along the curve of a tangent; one pass, for all of its steps."""
-        return Line(self, tangent)
+        tangent = checked_tangent(tangent, self.gradient)
+        try:
+            return Line(self, tangent)
+        except np.linalg.LinAlgError as error:
+            words = (
+                "the curve along the tangent cannot be computed: the tangent or the point is too large, or not finite"
+            )
+            raise np.linalg.LinAlgError(f"{words} ({error}).") from error
 
     def apply(self, V: Matrix) -> Matrix:
         """Return M V = (Σ slope_i X_i) V; two passes."""
@@ -72,12 +80,20 @@ class Evaluation:
 
     def gauss_newton(self, tangent: Tangent) -> Tangent:
         """Return the Gauss-Newton operator applied to a tangent; two passes, one where the frame stands still."""
+        tangent = checked_tangent(tangent, vars(self).get("gradient"))
         ahead, _ = self.prepare(self.point.frame_velocity(tangent))
         weights, _ = self.curvature(tangent, ahead)
         return self.point.gradient(self.problem.count(1).run(block.pull_weights, weights, self.states)[1])
 
     def hessian(self, tangent: Tangent) -> Tangent:
-        """Return the Hessian applied to a tangent, for straight geometries; two passes."""
+        """Return the Hessian applied to a tangent, for straight geometries; two passes.
+
+        On other geometries a ValueError is raised: there the curvature of the curve would be missing.
+        """
+        tangent = checked_tangent(tangent, vars(self).get("gradient"))
+        if not self.point.curve(tangent).straight:
+            name = self.point.geometry_name or type(self.point).__name__
+            raise ValueError(f"the Hessian on {name} is not available: its curves are not straight. Use gauss_newton.")
         ahead, _ = self.prepare(self.point.frame_velocity(tangent))
         weights, _ = self.curvature(tangent, ahead)
         return self.point.gradient(self.problem.count(1).run(block.pull_hessian, weights, self.states, ahead)[1])
@@ -91,3 +107,14 @@ class Evaluation:
         """Return the weights of the Gauss-Newton operator along a tangent, and its quadratic form."""
         small = {"root": self.point.root, "root_velocity": self.point.root_velocity(tangent)}
         return self.problem.run(block.curvature, self.states, ahead, **small)
+
+
+def checked_tangent(tangent: Any, gradient: Tangent | None) -> Tangent:
+    """Return a tangent as an array like the gradient, another tangent of the point, if that is known already."""
+    if type(tangent) is not np.ndarray or tangent.dtype not in FLOATS:
+        tangent = as_real("the tangent", tangent)
+    if gradient is None:
+        return tangent
+    if tangent.shape != gradient.shape:
+        raise ValueError(f"the tangent has shape {tangent.shape}; expected {gradient.shape}, that of the gradient.")
+    return tangent.astype(gradient.dtype, copy=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gramian.geometries import Curve
 from gramian.objective import block
+from gramian.objective.block import Totals
 from gramian.types import Tangent
 
 if TYPE_CHECKING:
@@ -76,14 +77,21 @@ class Line:
         return self.move(s).value
 
     def move(self, s: float) -> Evaluation:
-        """Return the evaluation at s, its images carried along and not computed afresh."""
+        """Return the evaluation at s, its images carried along and not computed afresh.
+
+        Where the curve cannot be followed to s, it is the evaluation at the start with an infinite value.
+        """
         if self._trial is None or self._trial[0] != s:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 self._trial = (s, self._move(s))
         return self._trial[1]
 
     def _move(self, s: float) -> Evaluation:
-        problem, point, motion = self.start.problem, self.curve.point(s), self.curve.motion(s)
+        problem = self.start.problem
+        try:
+            point, motion = self.curve.point(s), self.curve.motion(s)
+        except (np.linalg.LinAlgError, ArithmeticError):
+            return type(self.start)(problem, self.start.point, self.start.states, Totals(np.inf, 0.0))
         if motion is None:
             return problem.evaluate(point)
         states, totals = problem.run(block.move, self.start.states, self.ahead, motion=motion, s=s)

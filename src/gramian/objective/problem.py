@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +47,9 @@ class Problem:
     """
 
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
-        self.blocks = list(blocks)
+        self.blocks = checked_blocks(blocks)
+        if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
+            raise TypeError(f"execution={execution!r} has no place and run. Choose None, Serial() or Threads(n).")
         self.execution: Execution = Serial() if execution is None else execution
         self.passes = 0.0
 
@@ -83,8 +84,21 @@ class Problem:
 
     def evaluate(self, point: Point) -> Evaluation:
         """Return the objective at a point; one pass."""
+        self.check(point)
         states, totals = self.count(1).run(block.evaluate, frame=point.frame, root=point.root)
         return Evaluation(self, point, states, totals)
+
+    def check(self, point: Point) -> None:
+        """Raise an error unless the point has a frame with a row for each feature, in the dtype of the data."""
+        if not isinstance(point, Point):
+            raise TypeError(f"point is of type {type(point).__name__}; make one by geometry.point(factor).")
+        frame, d = point.frame, self.n_features
+        if frame.ndim != 2 or len(frame) != d:
+            raise ValueError(f"the point has a frame of shape {frame.shape}, but the data has {d} features.")
+        if frame.dtype != self.dtype:
+            raise ValueError(
+                f"the point is of {frame.dtype}, but the data of {self.dtype}; make it of factor.astype(X.dtype)."
+            )
 
     @property
     def sampled(self) -> Term:
@@ -97,6 +111,25 @@ class Problem:
     def take(self, rows: Rows) -> Problem:
         """The problem of some of its measurements: a mini-batch. Its value is an unbiased estimate of the whole."""
         term, samples = self.sampled.take(rows)
-        term = replace(term, weight=term.weight * (len(self.sampled.measurement) / len(term.measurement)))
+        term = term.scaled(len(self.sampled.measurement) / max(len(term.measurement), 1))
         features = self.blocks[0].features
         return Problem([Block(features if samples is None else features.take(samples), [term])], self.execution)
+
+
+def checked_blocks(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks of one number of features and one dtype as a list, or raise an error."""
+    if isinstance(blocks, Block):
+        raise TypeError("blocks is one Block; give a list: Problem([block]).")
+    blocks = list(blocks)
+    if not blocks:
+        raise ValueError("blocks is empty; a problem needs at least one Block.")
+    if wrong := [each for each in blocks if not isinstance(each, Block)]:
+        raise TypeError(f"blocks has an item of type {type(wrong[0]).__name__}; expected Block(features, terms).")
+    kinds = [(each.features.shape[1], str(each.features.dtype)) for each in blocks]
+    if other := [i for i, kind in enumerate(kinds) if kind != kinds[0]]:
+        i = other[0]
+        raise ValueError(
+            f"blocks[0] has {kinds[0][0]} features of {kinds[0][1]}, but blocks[{i}] has {kinds[i][0]} features of "
+            f"{kinds[i][1]}; all must be of one number and one dtype."
+        )
+    return blocks

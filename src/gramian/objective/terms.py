@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gramian.checks import as_real, checked_sense
 from gramian.losses import Loss, Squared
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
@@ -93,10 +94,10 @@ class Term:
     measurement : Measurement
     target : array, shape (m,)
     loss : Loss
-    sense : array of int8, shape (m,), optional
-        0 equal, -1 at most, +1 at least. All equal when omitted.
+    sense : array, shape (m,), optional
+        0 or "equal", -1 or "at most", +1 or "at least"; one for all, or one for each. All equal when omitted.
     weight : array, shape (m,), optional
-        1/m each when omitted, so that the term is a mean.
+        Finite and not negative; 1/m each when omitted, so that the term is a mean.
 
     Examples
     --------
@@ -114,19 +115,38 @@ class Term:
     weight: Vector = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.measurement, Measurement):
+            raise TypeError(f"measurement is of type {type(self.measurement).__name__}; expected a Measurement.")
+        if not isinstance(self.loss, Loss):
+            raise TypeError(f"loss is of type {type(self.loss).__name__}; expected a Loss, as Squared().")
         m = len(self.measurement)
-        target = np.asarray(self.target)
-        if not np.issubdtype(target.dtype, np.floating):
-            target = target.astype(np.float64)
-        defaults = {
-            "sense": np.zeros(m, np.int8) if self.sense is None else np.asarray(self.sense, np.int8),
-            "weight": np.full(m, 1 / max(m, 1), target.dtype) if self.weight is None else np.asarray(self.weight),
-            "target": target,
-        }
-        for name, value in defaults.items():
-            if value.shape != (m,):
-                raise ValueError(f"{name} has shape {value.shape}; expected ({m},), one for each measurement.")
+        target = checked_numbers("target", self.target, m)
+        weight = np.full(m, 1 / max(m, 1), target.dtype) if self.weight is None else self.weight
+        self.set_arrays(target, checked_sense(self.sense, m), checked_numbers("weight", weight, m, least=0.0))
+
+    def set_arrays(self, target: Vector, sense: Vector, weight: Vector) -> Term:
+        """Set arrays (m,) each that have been checked; return this term."""
+        for name, value in (("target", target), ("sense", sense), ("weight", weight)):
             object.__setattr__(self, name, value)
+        return self
+
+    def with_arrays(self, measurement: Measurement, target: Vector, sense: Vector, weight: Vector) -> Term:
+        """Return the term of other measurements under the same loss, from arrays (m,) that have been checked."""
+        term = object.__new__(type(self))
+        object.__setattr__(term, "measurement", measurement)
+        object.__setattr__(term, "loss", self.loss)
+        return term.set_arrays(target, sense, weight)
+
+    def scaled(self, factor: float) -> Term:
+        """Return the term with its weights multiplied by a factor."""
+        return self.with_arrays(self.measurement, self.target, self.sense, self.weight * factor)
+
+    def cast(self, dtype: np.dtype) -> Term:
+        """Return the term with targets and weights of a dtype, that of the data; itself if they are."""
+        if self.target.dtype == self.weight.dtype == dtype:
+            return self
+        with np.errstate(over="ignore"):
+            return replace(self, target=self.target.astype(dtype), weight=self.weight.astype(dtype))
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless the measurement fits so many samples."""
@@ -170,7 +190,7 @@ class Term:
         measurement = self.measurement.part(cut)
         if measurement is None:
             return None
-        return Term(measurement, self.target[cut], self.loss, self.sense[cut], self.weight[cut])
+        return self.with_arrays(measurement, self.target[cut], self.sense[cut], self.weight[cut])
 
     def predict(self, Z: Matrix) -> Vector:
         """Return the measurement's predictions, (m,)."""
@@ -209,4 +229,16 @@ class Term:
     def take(self, rows: Rows) -> tuple[Term, Rows | None]:
         """Return some of the measurements, with their weights, and the samples they touch (None: all)."""
         measurement, samples = self.measurement.take(rows)
-        return Term(measurement, self.target[rows], self.loss, self.sense[rows], self.weight[rows]), samples
+        return self.with_arrays(measurement, self.target[rows], self.sense[rows], self.weight[rows]), samples
+
+
+def checked_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Vector:
+    """Return finite real numbers of at least `least`, one for each of m measurements, as an array (m,)."""
+    array = as_real(name, value)
+    if array.shape != (m,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({m},), one for each measurement.")
+    bad = ~(np.isfinite(array) & (array >= least))
+    if bad.any():
+        i, wanted = int(np.argmax(bad)), "finite" if least < 0 else "finite and not negative"
+        raise ValueError(f"{name}[{i}] = {array[i]} in {array.dtype}; it must be {wanted}.")
+    return array

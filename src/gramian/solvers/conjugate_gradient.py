@@ -69,4 +69,4 @@ def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Any:
     square = point.inner(last_gradient, last_gradient)
     beta = max(0.0, point.inner(gradient, gradient - last_gradient) / square) if square > 0 else 0.0
     proposed = beta * direction - gradient
-    return proposed if point.inner(proposed, gradient) < -1e-3 * evaluation.gradient_norm**2 else -gradient
+    return proposed if point.inner(proposed, gradient) < -1e-3 * point.inner(gradient, gradient) else -gradient

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Problem
-
-if TYPE_CHECKING:
-    from gramian.solvers.solver import Solver
+from gramian.solvers.solver import Solver, attempt_step, start_solver
 
 __all__ = ["Growing"]
 
@@ -103,9 +100,9 @@ class Growing:
     def solve_subset(self, subset: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
         """Return the end point of a minimisation to low accuracy: more would fit the noise of the subset."""
         evaluation = subset.evaluate(point)
-        memory, n_slow = solver.start(evaluation), 0
+        memory, n_slow = start_solver(solver, evaluation), 0
         for _ in range(self.max_iter):
-            step = solver.step(evaluation, memory)
+            step = attempt_step(solver, evaluation, memory)
             n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
             evaluation, memory = step.evaluation, step.memory
             if step.size == 0 or n_slow == 2 or evaluation.value <= perfect_cost:

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
-from gramian.solvers.solver import Ending, Result, Solver, Step
+from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, start_solver
 
 __all__ = ["check_change", "minimize"]
 
@@ -78,24 +79,27 @@ def minimize(
     >>> result.converged, bool(np.allclose(result.point.G @ result.point.G.T, truth @ truth.T, atol=1e-4))
     (True, True)
     """
+    check_arguments(problem, solver, point, max_iter, tol)
     journal = Journal(callback) if journal is None else journal
     passes = problem.passes
     perfect_cost = (tol if perfect is None else perfect) * problem.value_at_zero
     if growing is not None and max_iter > 0:
         with journal.phase("growing samples"):
             point = growing.start(problem, solver, point, perfect_cost)
-    evaluation = problem.evaluate(point)
+    with np.errstate(over="ignore", invalid="ignore"):
+        evaluation = problem.evaluate(point)
     if not np.isfinite(evaluation.value):
         raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
+    loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
+    verdict = loop.check_start(evaluation) if solver.stops else GO_ON
     if memory is None:
         with journal.phase("choosing step sizes"):
-            memory = solver.start(evaluation)
-    loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
+            memory = start_solver(solver, evaluation)
     # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
     halted = not journal.records and loop.write(evaluation, 0.0)
-    verdict, n_iter, n_small = loop.check_fit(evaluation) if solver.stops else GO_ON, 0, 0
+    n_iter = n_small = 0
     while verdict.ending is None and not halted and n_iter < max_iter:
-        step = solver.step(evaluation, memory)
+        step = attempt_step(solver, evaluation, memory)
         n_iter += 1
         verdict, n_small = loop.check_step(evaluation, step, n_small)
         evaluation, memory = step.evaluation, step.memory
@@ -142,6 +146,17 @@ class Loop(NamedTuple):
         norm = evaluation.gradient_norm if self.solver.stops else float("nan")
         return self.journal.write(evaluation.value, norm, size, self.problem.passes - self.passes)
 
+    def check_start(self, evaluation: Evaluation) -> Verdict:
+        """Return the verdict of `check_fit`; raise a ValueError if the start has no gradient to descend along."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            verdict = self.check_fit(evaluation)
+            if verdict.ending is None and not np.isfinite(evaluation.gradient_norm):
+                raise ValueError(
+                    f"the norm of the gradient at the start is {evaluation.gradient_norm}; scale the data or the "
+                    "start, or give a start of full column rank."
+                )
+        return verdict
+
     def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[Verdict, int]:
         """Return whether the minimisation ends with a step, and the number of successive small steps.
 
@@ -173,6 +188,20 @@ class Loop(NamedTuple):
         return GO_ON
 
 
+def check_arguments(problem: Any, solver: Any, point: Any, max_iter: Any, tol: Any) -> None:
+    """Raise an error that names the first argument of `minimize` that is not what it should be."""
+    if isinstance(solver, Point) and isinstance(point, Solver):
+        raise TypeError("solver and point are swapped; the order is minimize(problem, solver, point).")
+    for name, value, kind in (("problem", problem, Problem), ("solver", solver, Solver)):
+        if not isinstance(value, kind):
+            given = f"{name} is {'the class' if isinstance(value, type) else 'of type'} "
+            given += value.__name__ if isinstance(value, type) else type(value).__name__
+            raise TypeError(f"{given}; expected a {kind.__name__}, as in minimize(problem, solver, point).")
+    checked_number("max_iter", max_iter, least=0, integer=True)
+    checked_number("tol", tol, least=0)
+    problem.check(point)
+
+
 def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     """Return the message of the second or third stopping rule if it holds after a step, else ""."""
     if before.value - after.value <= tol * abs(before.value):
@@ -185,6 +214,10 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
 
 def is_stationary(evaluation: Evaluation) -> bool:
     """Return True if the decrease predicted by the Gauss-Newton model is below rounding errors; one pass."""
-    line = evaluation.line(-evaluation.gradient)
-    predicted = -0.5 * line.guess * line.slope
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            line = evaluation.line(-evaluation.gradient)
+            predicted = -0.5 * line.guess * line.slope
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return False
     return bool(predicted <= 1e-6 * abs(evaluation.value) + 100 * evaluation.noise)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.types import Vector
 
-__all__ = ["Ending", "Record", "Result", "Solver", "Step"]
+__all__ = ["Ending", "Record", "Result", "Solver", "Step", "attempt_step", "start_solver"]
 
 
 class Ending(Enum):
@@ -81,6 +83,27 @@ class Solver(ABC):
         memory : object
             The memory of the last `Step`, or what `start` returned.
         """
+
+
+def attempt_step(solver: Solver, evaluation: Evaluation, memory: Any) -> Step:
+    """Return a step of the solver; one of size 0 where its direction cannot be computed in floating point.
+
+    A gradient that overflows has no curve, and neither has one that is not a number.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return solver.step(evaluation, memory)
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return Step(evaluation, 0.0, memory)
+
+
+def start_solver(solver: Solver, evaluation: Evaluation) -> Any:
+    """Return the memory of a solver for its first step; raise a ValueError if it cannot be computed."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return solver.start(evaluation)
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
+        raise ValueError(f"no step can be computed at the start ({error}); scale the data or the start.") from error
 
 
 class Record(NamedTuple):

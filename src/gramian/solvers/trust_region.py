@@ -144,7 +144,7 @@ def truncated_cg(
             break
         residual = residual + size * product
         last, square = square, point.inner(residual, residual)
-        if square <= precision**2 * first:
+        if square <= precision * precision * first:
             break
         direction = (square / last) * direction - residual
     return step, decrease
@@ -153,5 +153,5 @@ def truncated_cg(
 def step_to_border(point: Point, step: Any, direction: Any, radius: float) -> float:
     """Return the s > 0 for which ‖step + s · direction‖ = radius."""
     a, b = point.inner(direction, direction), point.inner(step, direction)
-    c = point.inner(step, step) - radius**2
+    c = point.inner(step, step) - radius * radius
     return (-b + max(b * b - a * c, 0.0) ** 0.5) / a

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from gramian._kernels.online import Batches, Samples
+from gramian.checks import checked_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.types import Vector
@@ -45,6 +46,8 @@ def descend(
     skipped : int
         The number of steps skipped because they were not finite.
     """
+    problem.check(point)
+    check_batches(order, batch_size, steps, len(problem.sampled.measurement))
     problem.count(2 * len(order) / len(problem.sampled.measurement))
     kernel, samples = point.online_kernel, compiled_samples(problem)
     batches = Batches(order, batch_size, steps, adaptive)
@@ -53,6 +56,16 @@ def descend(
             report_generic_path(type(point).__name__ if kernel is None else "these measurements")
         return descend_generic(problem, point, batches)
     return kernel(samples, batches)
+
+
+def check_batches(order: Vector, batch_size: int, steps: Vector, m: int) -> None:
+    """Raise a ValueError unless order has indices of m measurements, and there is a step for each batch of them."""
+    checked_number("batch_size", batch_size, least=1, integer=True)
+    if order.ndim != 1 or order.dtype.kind not in "iu" or (order.size and not 0 <= order.min() <= order.max() < m):
+        raise ValueError(f"order of shape {order.shape} and dtype {order.dtype}: expected indices of {m} measurements.")
+    n_batches = -(-len(order) // batch_size)
+    if steps.shape != (n_batches,):
+        raise ValueError(f"steps has shape {steps.shape}; expected ({n_batches},), one for each batch.")
 
 
 def compiled_samples(problem: Problem) -> Samples | None:
@@ -99,10 +112,11 @@ def take_step(evaluation: Evaluation, step: float, adaptive: bool) -> Point | No
     if not np.isfinite(gradient).all():
         return None
     if adaptive:
-        step /= max(float(np.linalg.norm(point.G)) ** 2, 1.0)
-    curve = point.curve(-gradient)
+        size = float(np.linalg.norm(point.G))
+        step /= max(size * size, 1.0)
     try:
+        curve = point.curve(-gradient)
         new_point = curve.point(min(step, curve.limit))
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ArithmeticError):
         return None
     return new_point if np.isfinite(new_point.G).all() else None

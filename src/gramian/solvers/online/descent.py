@@ -141,7 +141,9 @@ class Online(Solver):
         size = min(m, self.subset)
         subset = problem.take(rng.permutation(m)[:size] if self.shuffle else np.arange(size))
         mean = mean_gradient_norm(subset, point, self.batch_size)
-        if not mean > 0:
+        if not np.isfinite(mean):
+            raise ValueError(f"the mean norm of the gradients at the start is {mean}; scale the data or the start.")
+        if mean == 0:
             return Schedule(0.0, 1.0)
         step, delay = self.choose_steps(subset, point, mean)
         return Schedule(step / mean, delay * max(m, least))
