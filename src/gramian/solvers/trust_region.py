@@ -17,10 +17,14 @@ __all__ = ["TrustRegion"]
 
 
 class Memory(NamedTuple):
-    """The radius of the trust region, and the norm of the gradient at the start."""
+    """The radius of the trust region, the norm of the gradient at the start, and what the last step left of the cost.
+
+    `left` is the cost after the step over the cost before it, in [0, 1]; 1 where costs are not positive.
+    """
 
     radius: float
     first_norm: float
+    left: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,13 @@ class TrustRegion(Solver):
 
     Parameters
     ----------
-    model : {"gauss-newton", "newton"}
+    model : {"auto", "gauss-newton", "newton"}
         The Hessian of the quadratic model. On geometries with straight lines (flat, scaled), "newton" adds the
-        curvature of the measurements to "gauss-newton". On other geometries they are the same.
+        curvature of the measurements to "gauss-newton"; "auto" does so after a step that lowered the cost by less than
+        a fifth. On other geometries they are the same.
     max_inner : int
-        The largest number of inner iterations per step. An inner iteration costs two passes over the data.
+        The largest number of inner iterations per step. An inner iteration costs two passes over the data. They also
+        end when they add little to the decrease of the model, the sooner the less the last step lowered the cost.
     precision : float
         The inner iterations stop when the gradient of the model is at most this fraction of its initial norm. The
         fraction decreases as the minimum is approached.
@@ -47,14 +53,14 @@ class TrustRegion(Solver):
     100
     """
 
-    model: str = "gauss-newton"
+    model: str = "auto"
     max_inner: int = 100
     precision: float = 0.1
     search: Search = field(default_factory=Exact)
 
     def __post_init__(self) -> None:
-        if self.model not in ("gauss-newton", "newton"):
-            raise ValueError(f"model={self.model!r} is unknown. Choose 'gauss-newton' or 'newton'.")
+        if self.model not in ("auto", "gauss-newton", "newton"):
+            raise ValueError(f"model={self.model!r} is unknown. Choose 'auto', 'gauss-newton' or 'newton'.")
         checked_number("max_inner", self.max_inner, least=1, integer=True)
         checked_number("precision", self.precision, least=0, strict=True, below=1)
 
@@ -67,12 +73,13 @@ class TrustRegion(Solver):
     def step(self, evaluation: Evaluation, memory: Memory) -> Step:
         """Take one step; the new radius depends on the ratio of actual to predicted decrease."""
         point, norm = evaluation.point, evaluation.gradient_norm
-        newton = self.model == "newton" and point.curve(evaluation.gradient).straight
+        wanted = self.model == "newton" or (self.model == "auto" and memory.left > POOR)
+        newton = wanted and point.curve(evaluation.gradient).straight
         operator = evaluation.hessian if newton else evaluation.gauss_newton
-        precision = min(self.precision, norm / memory.first_norm)
+        stop = Stop(min(self.precision, norm / memory.first_norm), GAIN * memory.left, self.max_inner)
         precondition = partial(point.precondition, level=evaluation.level)
         proposed, length, decrease = truncated_cg(
-            point, operator, precondition, evaluation.gradient, memory.radius, precision, self.max_inner
+            point, operator, precondition, evaluation.gradient, memory.radius, stop
         )
         line = evaluation.line(proposed)
         size = self.search(line, None)
@@ -88,13 +95,36 @@ class TrustRegion(Solver):
             radius = 0.25 * length
         elif length > 0.8 * radius:
             radius = 2 * length
-        return Step(new_evaluation, size, memory._replace(radius=radius))
+        before, after = evaluation.value, new_evaluation.value
+        left = min(after / before, 1.0) if before > 0 and after >= 0 else 1.0
+        return Step(new_evaluation, size, memory._replace(radius=radius, left=left))
 
 
 # A direction is flat if its curvature is below this fraction of the largest curvature.
 FLAT = 1e-10
-# The k-th inner iteration is the last if it adds less than this share of the mean decrease of all k (Nash and Sofer).
+# The k-th inner iteration is the last if it adds less than this share of the mean decrease of all k, where the last
+# step hardly lowered the cost; where it lowered it much, a smaller share.
 GAIN = 0.5
+# A step that leaves more than this of the cost shows that the Gauss-Newton model is poor.
+POOR = 0.8
+
+
+class Stop(NamedTuple):
+    """When the inner iterations end.
+
+    Attributes
+    ----------
+    precision : float
+        When the norm of the residual is at most this fraction of the norm of the gradient.
+    gain : float
+        When the last of k iterations adds at most this share of the mean decrease of all k.
+    max_inner : int
+        After so many iterations.
+    """
+
+    precision: float
+    gain: float
+    max_inner: int
 
 
 def truncated_cg(
@@ -103,8 +133,7 @@ def truncated_cg(
     precondition: Callable[[Any], Any],
     gradient: Any,
     radius: float,
-    precision: float,
-    max_inner: int,
+    stop: Stop,
 ) -> Proposal:
     """Return a tangent t that lowers the model <gradient, t> + ½ <t, operator t>, with its length and decrease.
 
@@ -124,10 +153,8 @@ def truncated_cg(
         The gradient of the objective, a tangent.
     radius : float
         The radius of the trust region.
-    precision : float
-        Stop when the norm of the residual is at most this fraction of the norm of the gradient.
-    max_inner : int
-        The largest number of iterations.
+    stop : Stop
+        When the iterations end.
     """
     step = 0 * gradient
     residual, scaled = gradient, precondition(gradient)
@@ -135,7 +162,7 @@ def truncated_cg(
     square = first = point.inner(residual, scaled)
     region = Region(radius, 0.0, 0.0, square)
     decrease = largest = 0.0
-    for inner in range(max_inner):
+    for inner in range(stop.max_inner):
         product = operator(direction)
         curvature = point.inner(direction, product)
         rayleigh = curvature / region.dd
@@ -153,8 +180,8 @@ def truncated_cg(
         scaled = precondition(residual)
         last, square = square, point.inner(residual, scaled)
         region = region.move(size, square / last, square)
-        little = (inner + 1) * gain <= GAIN * decrease
-        if size == border or square <= precision**2 * first or little:
+        little = (inner + 1) * gain <= stop.gain * decrease
+        if size == border or square <= stop.precision**2 * first or little:
             break
         direction = (square / last) * direction - scaled
     return Proposal(step, region.ss**0.5, decrease)
