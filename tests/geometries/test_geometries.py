@@ -7,7 +7,7 @@ import scipy.linalg
 from gramian.geometries import AffineInvariant, Flat, Grassmann, LogEuclidean, Polar, Scaled
 from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 
-from helpers import GEOMETRY_EXAMPLES, gram, random_tangent
+from helpers import GEOMETRY_EXAMPLES, gram, n_columns, random_tangent
 
 D, R, STEP = 6, 3, 0.03
 
@@ -227,3 +227,29 @@ def test_geometries_are_equal_by_their_fields():
     assert Scaled(one) != Scaled(other)
     assert Polar(0.5) == Polar() != Polar(0.4)
     assert len({Polar(0.5), Polar(), Polar(0.4)}) == 2
+
+
+@pytest.mark.parametrize("level", [0.0, 0.3])
+@pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
+def test_preconditioner_is_self_adjoint_and_positive(geometry, level, rng):
+    G = rng.standard_normal((D, n_columns(geometry, D, R)))
+    point = geometry.point(G)
+    a, b = random_tangent(point, rng), random_tangent(point, rng)
+    Pa, Pb = point.precondition(a, level), point.precondition(b, level)
+    assert point.inner(a, Pb) == pytest.approx(point.inner(Pa, b), rel=1e-8, abs=1e-10)
+    assert point.inner(a, Pa) > 0 or not np.any(a)
+    assert geometry.point(G.astype(np.float32)).precondition(a.astype(np.float32), level).dtype == np.float32
+
+
+FORMULAS = [Polar(0.3), Polar(0.6, core="log-euclidean"), AffineInvariant(), LogEuclidean(), LogEuclidean(mirror=True)]
+
+
+@pytest.mark.parametrize("geometry", FORMULAS, ids=repr)
+def test_preconditioner_inverts_the_change_of_the_matrix(geometry, rng):
+    point = geometry.point(rng.standard_normal((D, n_columns(geometry, D, R))))
+    tangent = random_tangent(point, rng)
+    change = point.velocity(tangent) @ point.G.T
+    change = change + change.T
+    # The derivative of ½ ‖dW‖² is dW, so this is its Hessian applied to the tangent.
+    again = point.precondition(point.gradient(change @ point.frame), 0.0)
+    np.testing.assert_allclose(again, tangent, rtol=1e-6, atol=1e-8 * np.abs(tangent).max())

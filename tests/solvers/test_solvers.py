@@ -195,6 +195,33 @@ def test_bad_settings_raise_an_error(make, message):
         make()
 
 
+def solve_counted(solver, geometry, X, y, start, **settings):
+    """Return the result of a minimisation, and its number of passes."""
+    result = minimize(rank_one(X, y), solver, geometry.point(start), **settings)
+    return result, result.history["passes"][-1]
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_trust_region_needs_few_passes_at_a_rank_above_the_true_one_with_noise(seed, noise):
+    rng = np.random.default_rng(seed)
+    X, y, _, _ = regression(rng, 1000, 30, 3)
+    y, start = y + noise * y.std() * rng.standard_normal(1000), rng.standard_normal((30, 6))
+    conjugate, few = solve_counted(ConjugateGradient(), Scaled(), X, y, start)
+    result, passes = solve_counted(TrustRegion(), Scaled(), X, y, start)
+    assert passes <= 5 * few
+    assert result.cost <= 1.001 * conjugate.cost
+
+
+@pytest.mark.parametrize("geometry", [Flat(), Polar(), Polar(core="log-euclidean")], ids=repr)
+def test_trust_region_does_not_depend_on_the_conditioning_of_the_matrix(geometry, rng):
+    X, y, _, start = regression(rng, 1000, 20, 4, condition=1e4)
+    _, few = solve_counted(ConjugateGradient(), Scaled(), X, y, start, tol=1e-12)
+    result, passes = solve_counted(TrustRegion(), geometry, X, y, start, tol=1e-12)
+    assert relative_costs(result)[-1] < 1e-11
+    assert passes <= 5 * few
+
+
 def test_trust_region_and_cg_reach_the_same_cost_on_unscaled_data():
     X, y = load_wine(return_X_y=True)
     point = Scaled(X.T @ X / len(X)).point(np.eye(13, 3) / 100)

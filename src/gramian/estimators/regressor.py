@@ -14,6 +14,7 @@ from gramian.checks import checked_factor, checked_sense, checked_weight
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
+from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -71,6 +72,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "spectral".
+    n_init : "auto" or int
+        The number of starts: the first from `init`, the others random; the lowest cost is kept. "auto" tries further
+        starts, to low accuracy, only with init="auto" and where local minima occur: a squared loss on equalities, less
+        than 10 measurements per unknown, little data, and a fit that is not perfect. It ends when a start does not find
+        a lower cost but the same, or after 20. Any number of starts ends at a perfect fit.
     growing : bool or Growing
         True solves growing random subsets of the measurements first, if there are many measurements per unknown; each
         is five times larger than the one before. This only changes the start, and saves most passes over the data.
@@ -104,9 +110,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         True if a stopping rule holds; always False for solver="online", which has none.
     message_ : str
         Why the fit ended.
+    n_starts_ : int
+        The number of starts that were tried.
     history_ : dict of str to array
         iteration, cost, gradient_norm, step, time (seconds) and passes (over the data): one entry per iteration of
-        the last `fit`, the start included.
+        the last `fit`, the start included. Of further starts, those that did not lower the cost are left out.
     timings_ : dict of str to float
         The seconds spent outside the iterations, by phase.
     n_features_in_ : int
@@ -132,6 +140,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         solver: str | Solver = "cg",
         loss: str | Loss = "squared",
         init: str | Matrix = "auto",
+        n_init: str | int = "auto",
         growing: bool | Growing = True,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -147,6 +156,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.solver = solver
         self.loss = loss
         self.init = init
+        self.n_init = n_init
         self.growing = growing
         self.max_iter = max_iter
         self.tol = tol
@@ -212,6 +222,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             solver = self._resolve_solver(rng)
+            check_n_init(self.n_init, solver)
             bounded = self._resolve_geometry().bounded
             with journal.phase("coordinates"):
                 units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
@@ -227,7 +238,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
                     else self._compute_start(problem, rng, coordinates, geometry)
                 )
             result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
+            n_starts = getattr(self, "n_starts_", 1)
+            if not resume:
+                result, n_starts = self._try_starts(result, problem, solver, geometry, coordinates, journal, rng)
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
+            self.n_starts_ = n_starts
             schedule = getattr(result.memory, "schedule", None)
             self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
         if not resume:
@@ -252,6 +267,28 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
         in_order = replace(solver, shuffle=False)
         return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
+
+    def _try_starts(
+        self,
+        first: Result,
+        problem: Problem,
+        solver: Solver,
+        geometry: Geometry,
+        coordinates: Coordinates,
+        journal: Journal,
+        rng: np.random.Generator,
+    ) -> tuple[Result, int]:
+        """Return the best result of the starts that n_init asks for, and their number."""
+        if self.n_init == "auto" and self.init != "auto":
+            return first, 1
+        restarts = Restarts(solver, geometry, coordinates.units.data, copy_generator(rng), self.tol, self.max_iter)
+        return restarts.improve(
+            first,
+            problem,
+            self.n_init,
+            journal,
+            lambda rough: self._minimize(problem, rough.point, solver, journal, perfect=PERFECT * self.tol),
+        )
 
     def _store_call(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
         """Set the fitted attributes; `partial_fit` keeps history and timings of the last `fit`, and adds to n_iter_."""

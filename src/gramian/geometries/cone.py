@@ -38,6 +38,10 @@ class ConePoint(Point):
         """Return the inner product of two tangents in the metric of the core."""
         return self.core.inner(a, b)
 
+    def precondition(self, tangent: Matrix, level: float) -> Matrix:
+        """Return the tangent as the core preconditions it, shape (d, d)."""
+        return self.core.precondition(tangent, level)
+
     def curve(self, tangent: Matrix) -> ConeCurve:
         """Return the curve of the core."""
         return ConeCurve(self.frame, *self.core.curve(tangent))

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from gramian._kernels.limits import LARGEST_EXPONENT
-from gramian.geometries.point import inner
+from gramian.geometries.point import inner, regularised
 from gramian.types import Matrix
 
 __all__ = ["CORES", "AffineCore", "Core", "LogEuclideanCore", "MirrorCore", "TangentCore"]
@@ -38,6 +38,9 @@ class Core(Protocol):
     def inner(self, S: Matrix, T: Matrix) -> float:
         """Return the inner product of the tangents with coordinates S and T, (r, r) each."""
 
+    def precondition(self, S: Matrix, level: float) -> Matrix:
+        """Return the inverse Hessian of ½ ‖dB‖², regularised by the level, applied to coordinates S (r, r)."""
+
     def curve(self, S: Matrix) -> tuple[Callable[[float], Core], float]:
         """Return a function that maps s to the core at s along the tangent S (r, r), and the largest s allowed."""
 
@@ -62,6 +65,11 @@ class AffineCore:
     def inner(self, S: Matrix, T: Matrix) -> float:
         """Return tr(S T)."""
         return inner(S, T)
+
+    def precondition(self, S: Matrix, level: float) -> Matrix:
+        """Return (RᵀR + η I)⁻¹ S (RᵀR + η I)⁻¹, shape (r, r)."""
+        inverse = np.linalg.inv(regularised(self.root.T @ self.root, level))
+        return inverse @ S @ inverse.T
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], AffineCore], float]:
         """Return s -> the core with the root R exp(½ s S), and the largest s allowed."""
@@ -120,13 +128,17 @@ class LogEuclideanCore:
 
     def derivative_of_exp(self, N: Matrix, scale: float = 1.0) -> Matrix:
         """Return V (K ∘ VᵀNV) Vᵀ, the derivative of exp at scale · L along N (r, r), with divided differences K."""
+        return self.V @ (self.differences(scale) * (self.V.T @ N @ self.V)) @ self.V.T
+
+    def differences(self, scale: float = 1.0) -> Matrix:
+        """Return the divided differences of exp at the eigenvalues of scale · L, shape (r, r)."""
         w = scale * self.w
         mean, half = (w[:, None] + w) / 2, (w[:, None] - w) / 2
         # sinh(h)/h without cancellation: K_ij = exp(mean) sinhc(half difference).
         small = np.abs(half) < 1e-4
         safe = np.where(small, 1, half)
         sinhc = np.where(small, 1 + half * half / 6, np.sinh(safe) / safe)
-        return self.V @ ((np.exp(mean) * sinhc) * (self.V.T @ N @ self.V)) @ self.V.T
+        return np.exp(mean) * sinhc
 
     def gradient(self, N: Matrix) -> Matrix:
         """Return the derivative of exp at L along N, shape (r, r). It is the gradient because it is self-adjoint."""
@@ -139,6 +151,15 @@ class LogEuclideanCore:
     def inner(self, S: Matrix, T: Matrix) -> float:
         """Return tr(S T)."""
         return inner(S, T)
+
+    def precondition(self, S: Matrix, level: float) -> Matrix:
+        """Return S with the derivative of exp inverted twice, regularised, shape (r, r)."""
+        return self.V @ ((self.V.T @ S @ self.V) / self.damped_differences(level) ** 2) @ self.V.T
+
+    def damped_differences(self, level: float) -> Matrix:
+        """Return K + η, shape (r, r), with the divided differences K and η = level · tr(B)/r, at least rounding."""
+        K = self.differences()
+        return K + max(level / len(K), 4 * float(np.finfo(K.dtype).eps)) * float(np.trace(K))
 
     def curve(self, S: Matrix) -> tuple[Callable[[float], LogEuclideanCore], float]:
         """Return s -> the core exp(L + s S), and the largest s allowed."""
@@ -157,6 +178,10 @@ class MirrorCore(LogEuclideanCore):
     def gradient(self, N: Matrix) -> Matrix:
         """Return N itself."""
         return N
+
+    def precondition(self, S: Matrix, level: float) -> Matrix:
+        """Return S with the derivative of exp inverted once, regularised, shape (r, r)."""
+        return self.V @ ((self.V.T @ S @ self.V) / self.damped_differences(level)) @ self.V.T
 
     def inner(self, S: Matrix, T: Matrix) -> float:
         """Return tr(S Dexp_L[T])."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from gramian._kernels.online import Batches, Samples, flat_online
-from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, regularised
 from gramian.types import Matrix
 
 __all__ = ["Flat"]
@@ -23,6 +24,11 @@ class FlatPoint(Point):
     def frame_velocity(self, tangent: Matrix) -> Matrix:
         """Return the tangent itself, shape (d, r)."""
         return tangent
+
+    def precondition(self, tangent: Matrix, level: float) -> Matrix:
+        """Return ξ (GᵀG + η I)⁻¹, shape (d, r): the gradient in the scaled metric."""
+        gram = regularised(self.frame.T @ self.frame, level)
+        return np.ascontiguousarray(scipy.linalg.solve(gram, tangent.T, assume_a="pos", check_finite=False).T)
 
     def curve(self, tangent: Matrix) -> Straight:
         """Return the straight line G + s ξ."""

@@ -187,6 +187,21 @@ class Point(ABC):
         """
         return self
 
+    def precondition(self, tangent: Any, level: float) -> Any:
+        """Return an approximation of the inverse Hessian, up to a factor, applied to a tangent.
+
+        It is the inverse of the Gauss-Newton operator for measurements that see all changes of W alike. It must be
+        self-adjoint and positive definite in the metric. The default returns the tangent unchanged.
+
+        Parameters
+        ----------
+        tangent : array
+            A tangent at this point.
+        level : float
+            How far the objective is from a perfect fit, as in `damped`; it regularises the inverse.
+        """
+        return tangent
+
     @property
     def online_kernel(self) -> OnlineKernel | None:
         """The function for compiled online descent from this point; None if there is none."""
@@ -206,6 +221,13 @@ class Point(ABC):
 def inner(a: Matrix, b: Matrix) -> float:
     """Return tr(aᵀ b), computed in float64 because squares overflow early in float32."""
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
+def regularised(gram: Matrix, level: float) -> Matrix:
+    """Return B + η I for a positive semidefinite matrix B (r, r), with η = level · tr(B)/r, at least rounding."""
+    floor = 4 * float(np.finfo(gram.dtype).eps)
+    eta = max(level / len(gram), floor) * float(np.trace(gram))
+    return gram + eta * np.eye(len(gram), dtype=gram.dtype)
 
 
 def factor_image(XF: Matrix, root: Matrix | None) -> Matrix:

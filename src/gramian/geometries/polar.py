@@ -13,7 +13,7 @@ from gramian._kernels.online import Batches, Samples, polar_online
 from gramian.geometries.cores import CORES, AffineCore, Core
 from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.grassmann import check_retraction
-from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point
+from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point, regularised
 from gramian.types import Matrix
 
 __all__ = ["Polar"]
@@ -59,6 +59,17 @@ class PolarPoint(Point):
     def root_velocity(self, tangent: Matrix) -> Matrix | None:
         """Return dR/ds, shape (r, r); None if λ = 1."""
         return self.core.velocity(self.split(tangent)[1]) if self.settings.weight < 1 else None
+
+    def precondition(self, tangent: Matrix, level: float) -> Matrix:
+        """Return the tangent of ξ_U (B + η I)⁻²/(2λ) and of S, as the core preconditions it, over 1-λ; (d + r, r).
+
+        For measurements that see all changes of W alike, the objective changes by ‖dW‖² = 2 ‖ξ_U B‖² + ‖dB‖².
+        """
+        d, weight = len(self.frame), self.settings.weight
+        inverse = np.linalg.inv(regularised(self.core.root @ self.core.root.T, level))
+        along_frame = tangent[:d] @ (inverse @ inverse) / (2 * weight) if weight > 0 else tangent[:d]
+        along_core = self.core.precondition(tangent[d:], level) / (1 - weight) if weight < 1 else tangent[d:]
+        return np.concatenate([along_frame, along_core])
 
     def transport(self, tangent: Matrix, target: Point) -> Matrix:
         """Return the tangent with ξ_U projected and S unchanged, shape (d + r, r)."""

@@ -11,7 +11,7 @@ import scipy.linalg
 from gramian._kernels.online import Batches, Samples
 from gramian._kernels.online_scaled import scaled_online
 from gramian.checks import as_real
-from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner, regularised
 from gramian.types import Matrix
 
 __all__ = ["Scaled"]
@@ -54,10 +54,7 @@ class ScaledPoint(Point):
     def metric(self) -> Matrix:
         """The matrix GᵀCG + η I, shape (r, r)."""
         gram = self.frame.T @ (self.frame if self.moment is None else self.moment.C @ self.frame)
-        r, trace = len(gram), float(np.trace(gram))
-        floor = 4 * float(np.finfo(gram.dtype).eps)
-        eta = max(self.level / r, floor) * trace
-        return gram + eta * np.eye(r, dtype=gram.dtype)
+        return regularised(gram, self.level)
 
     def gradient(self, MF: Matrix) -> Matrix:
         """Return 2 C⁻¹ M G (GᵀCG + η I)⁻¹, shape (d, r)."""

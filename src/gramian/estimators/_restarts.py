@@ -1,0 +1,151 @@
+"""A second opinion on a fit: further random starts, where the first may have ended in a local minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.checks import checked_number
+from gramian.features import Identity
+from gramian.geometries import Geometry
+from gramian.losses import Squared
+from gramian.objective import Problem
+from gramian.solvers import Ending, Journal, Result, Solver, minimize
+from gramian.starts import initial_factor
+from gramian.types import Matrix
+
+__all__ = ["Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
+
+# Local minima occur with fewer measurements than this for each of the d r unknowns.
+MEASUREMENTS_PER_UNKNOWN = 10
+# Problems with more numbers than this in the data are not solved again unless asked for.
+LARGEST_DATA = 1_000_000
+# With n_init="auto": the largest number of starts, and the tolerance and the iterations of each of them.
+STARTS, TOLERANCE, ITERATIONS = 20, 1e-3, 100
+# The rough solutions of higher rank: their accuracy, and the least singular value that is kept, relative to the largest.
+LIFTED_TOLERANCE, LIFTED_ITERATIONS, LEAST = 1e-2, 30, 1e-3
+# The endings after which another start makes sense: others were asked for.
+ENDED = (Ending.CONVERGED, Ending.STUCK)
+SAME = 1
+# Two starts agree if their costs differ by at most this fraction.
+AGREEMENT = 0.02
+
+
+def check_n_init(n_init: Any, solver: Solver) -> None:
+    """Raise a ValueError unless n_init is "auto" or a number of starts that the solver can try."""
+    if isinstance(n_init, str):
+        if n_init != "auto":
+            raise ValueError(f"n_init={n_init!r} is not valid. Give 'auto' or a number of starts.")
+        return
+    checked_number("n_init", n_init, least=1, integer=True)
+    if n_init > 1 and not solver.stops:
+        raise ValueError(f"n_init={n_init} needs a batch solver. Choose solver='cg', or n_init=1.")
+
+
+def copy_generator(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator with the state of another, which further starts then do not advance."""
+    return np.random.Generator(deepcopy(rng.bit_generator))
+
+
+def may_have_local_minima(problem: Problem, geometry: Geometry, rank: int) -> bool:
+    """Return True for a small regression with few measurements per unknown, whose minimum a start can miss.
+
+    At full rank the objective is convex in W, and every local minimum is a global one.
+    """
+    term, features, d = problem.sampled, problem.blocks[0].features, problem.n_features
+    m = len(term.measurement)
+    size = m * d * (d if isinstance(features, Identity) else 1)
+    equalities = isinstance(term.loss, Squared) and not np.any(term.sense)
+    small = m < MEASUREMENTS_PER_UNKNOWN * d * rank and size <= LARGEST_DATA
+    return small and rank < d and equalities and not geometry.bounded
+
+
+class Restarts(NamedTuple):
+    """Further random starts of a fit.
+
+    Attributes
+    ----------
+    solver : Solver
+    geometry : Geometry
+    unit : float
+        The user's features were multiplied by this.
+    rng : numpy.random.Generator
+    tol : float
+        The tolerance of the fit.
+    max_iter : int
+        The largest number of iterations from each start.
+    """
+
+    solver: Solver
+    geometry: Geometry
+    unit: float
+    rng: np.random.Generator
+    tol: float
+    max_iter: int
+
+    def improve(
+        self,
+        first: Result,
+        problem: Problem,
+        n_init: int | str,
+        journal: Journal,
+        polish: Callable[[Result], Result],
+    ) -> tuple[Result, int]:
+        """Return the result of the lowest cost, the first unless another is clearly lower; and the number of starts.
+
+        Parameters
+        ----------
+        first : Result
+            That of the first start.
+        problem : Problem
+        n_init : int or "auto"
+            The number of starts.
+        journal : Journal
+            That of the fit; passes and seconds of further starts are added to it.
+        polish : callable
+            Continues from a result to the accuracy of the fit, and writes to the journal.
+        """
+        auto = isinstance(n_init, str)
+        if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
+            return first, 1
+        most = STARTS if isinstance(n_init, str) else n_init
+        rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
+        n_same = 0
+        best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
+        while n_starts < most and best.ending in ENDED and best.cost > perfect_cost:
+            n_starts += 1
+            found = rough.solve(problem, best.point.G.shape[1], journal)
+            if found.cost < (1 - rough.tol) * best.cost:
+                best, n_same = polish(found), 0
+            elif auto and found.cost <= (1 + AGREEMENT) * best.cost:
+                n_same += 1
+                if n_same == SAME:
+                    break
+        return best, n_starts
+
+    def solve(self, problem: Problem, rank: int, journal: Journal) -> Result:
+        """Return the result from a new random start; its iterations are not written to the journal."""
+        passes = problem.passes
+        with journal.phase("further starts"):
+            point = self.geometry.point(self.start(problem, rank))
+            result = minimize(problem, self.solver, point, max_iter=self.max_iter, tol=self.tol)
+        journal.passes += problem.passes - passes
+        return result
+
+    def start(self, problem: Problem, rank: int) -> Matrix:
+        """Return a random start (d, r): the leading part of a rough solution of higher rank, from a random factor.
+
+        At a higher rank there are fewer local minima. The global one is found several times as often as from a random
+        factor of rank r.
+        """
+        if self.geometry.full_rank:
+            return initial_factor("random", problem, rank, self.rng, self.unit)
+        higher = min(3 * rank + 2, problem.n_features)
+        factor = initial_factor("random", problem, higher, self.rng, self.unit)
+        max_iter = min(self.max_iter, LIFTED_ITERATIONS)
+        lifted = minimize(problem, self.solver, self.geometry.point(factor), max_iter=max_iter, tol=LIFTED_TOLERANCE)
+        left, sigma, _ = np.linalg.svd(lifted.point.G, full_matrices=False)
+        return np.ascontiguousarray(left[:, :rank] * np.maximum(sigma[:rank], LEAST * sigma[0]))
