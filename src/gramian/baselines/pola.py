@@ -29,7 +29,8 @@ class POLA(LearnedDistance, BaseEstimator):
     Parameters
     ----------
     n_constraints : int or None
-        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random. By default 40 c (c - 1) for c classes, but at most
+        n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     n_epochs : int
         The number of passes of a call over its pairs.
     random_state : int, RandomState, Generator or None

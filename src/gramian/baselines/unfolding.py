@@ -12,11 +12,11 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
@@ -124,7 +124,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
         """
         with restore_on_failure(self):
             kernel = InputKernel.from_estimator(self)
-            X = validate_data(self, X, **kernel.validation_options, ensure_min_samples=2)
+            X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
             checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
             distances = kernel_distances(kernel.decompose(X).kernel)

@@ -6,11 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import validate_data
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_scale, restore_on_failure
+from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
 from gramian.estimators._dissimilarities import (
     add_samples,
     align,
@@ -268,7 +267,7 @@ class SStressMDS(PSDEstimator):
     def _read_matrix(self, X: Any, sample_weight: Any, *, reset: bool) -> Dissimilarities:
         """Return the known dissimilarities of a matrix (n, n), or of features (n, d)."""
         finite, dtypes = "allow-nan" if self._is_precomputed() else True, [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
+        X = validate_input(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
         X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
         return read_matrix(X, sample_weight, self.squared)
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
+from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
-from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
+from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -267,7 +267,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         array, shape (n,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
+        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
         check_shape(X)
         coordinates = Coordinates.in_units(X, Units())
         factor = self.factor_.astype(X.dtype, copy=False)
@@ -280,7 +280,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
         """Return validated data, without the samples of weight 0."""
-        X, y = validate_data(
+        X, y = validate_input(
             self,
             X,
             y,

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.checks import checked_number
-from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
@@ -171,7 +171,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         array, shape (n, r)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        X = validate_input(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         components = self.components_.astype(X.dtype, copy=False)
         centred = X - self.mean_.astype(X.dtype, copy=False)
         coordinates = centred @ components.T
@@ -206,7 +206,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             checked_number("memory", self.memory, least=1)
         checked_number("n_components", self.n_components, least=1, integer=True)
         options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
-        X = validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
+        X = validate_input(self, X, reset=reset, ensure_min_samples=least, **options)
         if self.n_components > X.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} exceeds n_features={X.shape[1]}. Choose fewer components."

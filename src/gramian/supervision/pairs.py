@@ -80,7 +80,8 @@ class GivenPairs(Supervision):
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Fix targets and senses; signs take them from the distances under the start."""
         squared = None if self.y is None else Pairs(self.pairs).predict(scene.image(start))
-        self.resolve_targets(squared)
+        one_kind = self.y is not None and len(np.unique(self.y)) < 2
+        self.resolve_targets(squared, self.earlier if one_kind else None)
         return start
 
     def resolve_targets(self, squared: Any, bounds: Bounds | None = None) -> PairTargets:
