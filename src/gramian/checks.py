@@ -86,12 +86,13 @@ def kind_of_object(value: Any) -> str:
     return "c" if isinstance(value, Complex) and not isinstance(value, Real) else "O"
 
 
-def check_powers(name: str, X: Matrix, power: int) -> None:
-    """Raise a ValueError if powers of the largest entry overflow or underflow; NaN entries are ignored.
+def check_powers(name: str, X: Any, power: int) -> None:
+    """Raise a ValueError if powers of the largest entry overflow or underflow in float64; NaN entries are ignored.
 
-    A margin of 10^±4 is left for sums and products of such powers.
+    X is an array or a sparse matrix. A margin of 10^±4 is left for sums and products of such powers.
     """
-    size = float(np.fmax.reduce(np.abs(X), axis=None, initial=0))
+    values = X if isinstance(X, np.ndarray) else X.data
+    size = float(np.fmax.reduce(np.abs(values), axis=None, initial=0))
     limits = np.finfo(np.float64)
     low, high = (limits.tiny * 1e4) ** (1 / power), (float(limits.max) * 1e-4) ** (1 / power)
     if size and not low <= size <= high:

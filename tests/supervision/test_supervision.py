@@ -6,6 +6,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, Problem, Term
+from gramian.baselines import ITML, LEGO, POLA
 from gramian.features import Array
 from gramian.measurements import Pairs
 from gramian.objective import Block
@@ -161,7 +162,7 @@ def test_many_classes_are_learned_from_few_pairs(model, rng):
 
 @pytest.mark.parametrize("count", [1.5, 0, "a", np.nan])
 def test_counts_are_whole_numbers(count):
-    with pytest.raises(ValueError, match="n_pairs=.* is not valid"):
+    with pytest.raises(ValueError, match=r"n_pairs=.* is not valid"):
         LabelPairs([0, 0, 1, 1], n_pairs=count).check(4)
     for name in ("n_targets", "n_impostors", "n_rounds"):
         with pytest.raises(ValueError, match=f"{name}=.* is not valid"):

@@ -10,6 +10,7 @@ from gramian.checks import as_numbers
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.checks import check_samples
 from gramian.supervision.pairs import Bounds
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
@@ -73,6 +74,7 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
     """Return validated samples (n, d) in float64, and y if given."""
     checked = validate_input(learner, X, y, reset=reset, **INPUT_KINDS)
+    check_samples(checked[0] if isinstance(checked, tuple) else checked)
     d = learner.n_features_in_
     if d > LARGEST_FULL:
         raise ValueError(f"X has {d} features: a {d} x {d} matrix would be learned. Reduce them to {LARGEST_FULL}.")

@@ -20,7 +20,7 @@ from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
-from gramian.starts.kernel_pca import align_signs
+from gramian.starts.kernel_pca import align_signs, check_varies
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -127,7 +127,9 @@ class MaximumVarianceUnfolding(BaseEstimator):
             X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
             checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-            distances = kernel_distances(kernel.decompose(X).kernel)
+            decomposed = kernel.decompose(X)
+            check_varies(decomposed)
+            distances = kernel_distances(decomposed.kernel)
             self.edges_ = neighbour_edges(distances, self.n_neighbors)
             check_connected(self.edges_, len(distances), self.n_neighbors)
             lengths = distances[tuple(self.edges_.T)]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import pairwise_distances
 
+from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
@@ -268,7 +269,10 @@ class SStressMDS(PSDEstimator):
         """Return the known dissimilarities of a matrix (n, n), or of features (n, d)."""
         finite, dtypes = "allow-nan" if self._is_precomputed() else True, [np.float64, np.float32]
         X = validate_input(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
-        X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
+        if not self._is_precomputed():
+            if isinstance(self.metric, str):
+                check_powers("X", X, 4)
+            X = pairwise_distances(X, metric=self.metric)
         return read_matrix(X, sample_weight, self.squared)
 
     def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:
@@ -318,7 +322,7 @@ class SStressMDS(PSDEstimator):
         """Return the start (n, r), in the user's units."""
         situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
-        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical")
+        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical", rows="n_samples")
         if not isinstance(self.init, str):
             return start
         return coordinates.to_user(fit_scale(problem, coordinates.to_solver(start)))

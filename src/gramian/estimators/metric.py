@@ -18,7 +18,7 @@ from gramian.objective import Block, Problem
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
 from gramian.starts import Situation, resolve_start
 from gramian.supervision import SUPERVISIONS, GivenPairs, GivenTriplets, Scene, Supervision
-from gramian.supervision.checks import pairs_of_points
+from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
@@ -382,6 +382,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         X = validate_input(self, X, **labels, reset=reset, **kinds)
         if labels:
             X, supervision.labels = X
+        check_samples(X)
         check_components(self.n_components, X.shape[1], self._resolve_geometry())
         return X
 

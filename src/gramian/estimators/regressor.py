@@ -24,6 +24,7 @@ from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
 from gramian.solvers.online import Memory, Schedule
 from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["PSDRegressor"]
 
@@ -204,6 +205,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = self._validate(X, y, sample_weight, sense, reset=not continuing)
+            if not (resume or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
+                raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             solver = self._resolve_solver(rng)
@@ -226,6 +229,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
         if not resume:
             self._warn(result)
+            if not bounded and zero_is_best(data):
+                warn_user(
+                    "no prediction should be above 0, but x' W x is never below 0: W = 0 is the best fit, and all "
+                    "predictions are near 0. Change the sign of y, or add a constant to it."
+                )
         return self
 
     def _solve(
@@ -352,6 +360,12 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         # A homogeneous quadratic form has neither a constant nor a linear part.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def zero_is_best(data: Data) -> bool:
+    """Return True if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
+    above, below = (data.y > 0) & (data.sense >= 0), (data.y < 0) & (data.sense <= 0)
+    return data.X.ndim == 2 and not above.any() and bool(below.any())
 
 
 def check_shape(X: Any) -> None:

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from gramian.checks import as_numbers, check_kind, checked_sense
+from gramian.checks import as_numbers, check_kind, check_powers, checked_sense
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "check_contradictions",
+    "check_samples",
     "checked_labels",
     "checked_pairs",
     "checked_points",
@@ -37,6 +38,14 @@ def checked_labels(y: Any, n_samples: int) -> Vector:
     if counts.max() < 2:
         raise ValueError("y has a single sample in every class. At least one class needs two.")
     return labels
+
+
+def check_samples(X: Any) -> None:
+    """Raise a ValueError if the samples (n, d) all coincide, or if squares of their squared distances overflow."""
+    check_powers("X", X, 4)
+    spread = X.max(axis=0) - X.min(axis=0)
+    if not (spread.any() if isinstance(X, np.ndarray) else spread.count_nonzero()):
+        raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
 
 
 def read_labels(y: Any, name: str = "y") -> Any:
