@@ -6,7 +6,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from gramian import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, baselines, estimators
-from gramian.baselines import LMNN, LogDetKL
+from gramian.baselines import ITML, LEGO, LMNN, POLA, LogDetKL
 from gramian.estimators.subspace import SubspaceTracker
 from gramian.supervision import labelled_pairs, nearest_triplets, random_pairs
 
@@ -239,7 +239,18 @@ def test_variances_that_overflow_in_float32_are_refused(rng):
     np.testing.assert_array_equal(model.components_, components)
 
 
-def test_lmnn_names_the_scale_and_not_the_labels(data):
+@pytest.mark.parametrize("model", [LMNN(), MetricLearner(2), ITML()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("size", [2.0**-460, 2.0**460])
+def test_samples_whose_squares_are_finite_are_not_refused(model, size, data):
     X, y = data
-    with pytest.raises(ValueError, match="Scale X"):
-        LMNN().fit(1e200 * X, y)
+    model.set_params(random_state=0)
+    expected = clone(model).fit(X, y).transform(X)
+    found = clone(model).fit(size * X, y).transform(size * X)
+    np.testing.assert_allclose(found / np.abs(found).max(), expected / np.abs(expected).max(), atol=1e-6)
+
+
+def test_given_pairs_need_fourth_powers(data):
+    X, _ = data
+    for model in (MetricLearner(2), LEGO(), POLA()):
+        with pytest.raises(ValueError, match=r"its powers overflow. Scale X"):
+            model.fit_pairs(1e100 * X, [[0, 1], [0, 23]], y=[1, -1])

@@ -74,10 +74,10 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
     """Return validated samples (n, d) in float64, and y if given."""
     checked = validate_input(learner, X, y, reset=reset, **INPUT_KINDS)
-    check_samples(checked[0] if isinstance(checked, tuple) else checked)
     d = learner.n_features_in_
     if d > LARGEST_FULL:
         raise ValueError(f"X has {d} features: a {d} x {d} matrix would be learned. Reduce them to {LARGEST_FULL}.")
+    check_samples(checked[0] if isinstance(checked, tuple) else checked)
     return checked
 
 

@@ -13,7 +13,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import checked_number
+from gramian.checks import check_powers, checked_number
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
@@ -168,6 +168,8 @@ class LEGO(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
+        # The equation of a step has the square of a squared distance.
+        check_powers("X", X, 4)
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
         constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())

@@ -9,7 +9,7 @@ import scipy.linalg
 from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import check_distinct_pairs, learn_from_pairs, store_matrix
-from gramian.checks import checked_number
+from gramian.checks import check_powers, checked_number
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import checked_signs, pairs_of_points
@@ -141,6 +141,8 @@ class POLA(LearnedDistance, BaseEstimator):
         """Learn A from pairs of rows of X, and set the fitted attributes."""
         if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
+        # A projection divides by the square of a squared distance.
+        check_powers("X", X, 4)
         signs = checked_signs(given.y, len(given), both=False)
         z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
         # A pair of coincident samples would change b only; a far one would reset it.

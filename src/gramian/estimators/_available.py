@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, update_wrapper, wraps
 from types import MethodType
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["available_if"]
 
@@ -15,7 +15,7 @@ class ConditionalMethod:
 
     def __init__(self, check: Callable[[Any], Any], method: Callable[..., Any]) -> None:
         self.check, self.method = check, method
-        update_wrapper(self, method)
+        update_wrapper(cast(Any, self), method)
 
     def __get__(self, estimator: Any, owner: Any = None) -> Callable[..., Any]:
         if estimator is not None:

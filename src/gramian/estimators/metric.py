@@ -382,8 +382,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         X = validate_input(self, X, **labels, reset=reset, **kinds)
         if labels:
             X, supervision.labels = X
-        check_samples(X)
         check_components(self.n_components, X.shape[1], self._resolve_geometry())
+        check_samples(X, 2 if supervision.from_labels else 4)
         return X
 
     def _ended_as_planned(self, result: Result, supervision: Supervision, resume: bool) -> str:

@@ -40,9 +40,9 @@ def checked_labels(y: Any, n_samples: int) -> Vector:
     return labels
 
 
-def check_samples(X: Any) -> None:
-    """Raise a ValueError if the samples (n, d) all coincide, or if squares of their squared distances overflow."""
-    check_powers("X", X, 4)
+def check_samples(X: Any, power: int = 2) -> None:
+    """Raise a ValueError if the samples (n, d) all coincide, or if powers of their entries overflow or underflow."""
+    check_powers("X", X, power)
     spread = X.max(axis=0) - X.min(axis=0)
     if not (spread.any() if isinstance(X, np.ndarray) else spread.count_nonzero()):
         raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
