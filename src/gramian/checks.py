@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from datetime import date, time, timedelta
+from numbers import Complex, Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ __all__ = [
     "as_numbers",
     "as_real",
     "check_csr",
+    "check_kind",
+    "check_powers",
     "check_sparse",
     "checked_factor",
     "checked_number",
@@ -23,6 +26,8 @@ __all__ = [
 SENSES = {"at most": -1, "equal": 0, "at least": 1}
 #: The types that kernels are compiled for.
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+#: Kinds of NumPy dtypes that conversions to floating point take without a word.
+UNUSABLE_KINDS = {"M": "dates", "m": "time differences", "c": "complex numbers"}
 
 
 def checked_number(
@@ -30,7 +35,8 @@ def checked_number(
 ) -> None:
     """Raise a ValueError unless value is a finite number of the right kind, within its bounds."""
     kind = Integral if integer else Real
-    wanted = f"{'an integer' if integer else 'a number'} {'above' if strict else 'of at least'} {least}"
+    wanted = f"{'an integer' if integer else 'a finite number' if least == -np.inf else 'a number'}"
+    wanted += "" if least == -np.inf else f" {'above' if strict else 'of at least'} {least}"
     wanted += "" if below is None else f" and below {below}"
     fits = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(float(value))
     if not fits or value < least or (strict and value == least) or (below is not None and value >= below):
@@ -38,7 +44,8 @@ def checked_number(
 
 
 def as_numbers(name: str, value: Any) -> Vector:
-    """Return a copy of value as an array of float64."""
+    """Return a copy of value as an array of float64; raise a ValueError if it does not hold real numbers."""
+    check_kind(name, value)
     try:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -63,11 +70,66 @@ def as_real(name: str, value: Any) -> Vector:
     return np.asarray(array, array.dtype if array.dtype in FLOATS else np.float64, order="C")
 
 
-def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype) -> Matrix:
-    """Return a given start as an array (d, r) of full column rank."""
+def check_kind(name: str, value: Any) -> None:
+    """Raise a ValueError for masked entries, dates and complex numbers, which NumPy converts without a word."""
+    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+        count = int(np.ma.getmaskarray(value).sum())
+        raise ValueError(
+            f"{name} is a masked array with {count} masked entries, and masks are not supported. Fill the entries, by "
+            f"{name}.filled(...), or drop their rows."
+        )
+    kinds = kinds_of(value)
+    if "c" in kinds:
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers. Give real numbers.")
+    found = next((UNUSABLE_KINDS[kind] for kind in sorted(kinds) if kind in UNUSABLE_KINDS), None)
+    if found is not None:
+        raise ValueError(f"{name} holds {found}; expected numbers. Convert them first, for example to days as floats.")
+
+
+def kinds_of(value: Any) -> set[str]:
+    """Return the kinds of NumPy dtypes ("f", "i", "M", ...) in an array, a data frame, or nested sequences."""
+    dtypes = getattr(value, "dtypes", None)
+    if dtypes is None:
+        if not hasattr(value, "dtype"):
+            try:
+                value = np.asarray(value)
+            except ValueError:  # Rows of different lengths: the checks of shapes say so.
+                return set()
+        dtypes = value.dtype
+    kinds = {getattr(dtype, "kind", "") for dtype in (dtypes if hasattr(dtypes, "__iter__") else [dtypes])}
+    return kinds | {kind_of_object(x) for x in np.asarray(value, object).ravel()} if "O" in kinds else kinds
+
+
+def kind_of_object(value: Any) -> str:
+    """Return the kind of the NumPy dtype that an object would have, if it is unusable; else "O"."""
+    if isinstance(value, date | time | np.datetime64):
+        return "M"
+    if isinstance(value, timedelta | np.timedelta64):
+        return "m"
+    return "c" if isinstance(value, Complex) and not isinstance(value, Real) else "O"
+
+
+def check_powers(name: str, X: Any, power: int, dtype: Any = np.float64) -> None:
+    """Raise a ValueError if powers of the largest entry overflow or underflow in a type; NaN entries are ignored.
+
+    X is an array or a sparse matrix. A margin of 10^±4 is left for sums and products of such powers.
+    """
+    values = X if isinstance(X, np.ndarray) else X.data
+    size = float(np.fmax.reduce(np.abs(values), axis=None, initial=0))
+    limits = np.finfo(dtype)
+    low, high = (float(limits.tiny) * 1e4) ** (1 / power), (float(limits.max) * 1e-4) ** (1 / power)
+    if size and not low <= size <= high:
+        raise ValueError(
+            f"the largest entry of {name} in absolute value is {size:.3g}: its powers {'over' if size > 1 else 'under'}"
+            f"flow. Scale {name}, so that its entries are near 1."
+        )
+
+
+def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype, rows: str = "n_features") -> Matrix:
+    """Return a given start as an array (d, r) of full column rank; `rows` is the name of d in errors."""
     factor = as_numbers("init", init).astype(dtype)
     if factor.shape != (n_features, rank):
-        raise ValueError(f"init has shape {factor.shape}; expected (n_features, rank) = ({n_features}, {rank}).")
+        raise ValueError(f"init has shape {factor.shape}; expected ({rows}, rank) = ({n_features}, {rank}).")
     if not np.isfinite(factor).all():
         raise ValueError("init contains NaN or infinity.")
     found = np.linalg.matrix_rank(factor)
@@ -97,8 +159,7 @@ def checked_sense(sense: Any, n_samples: int) -> Vector:
     """Return senses (n,) of 0, -1, +1, from numbers or words, one for all or one a sample; all 0 when not given."""
     if sense is None:
         return np.zeros(n_samples, np.int8)
-    if isinstance(sense, np.ma.MaskedArray):
-        raise ValueError("sense is a masked array. Fill its masked entries, or drop them.")
+    check_kind("sense", sense)
     numeric = isinstance(sense, np.ndarray) and sense.dtype.kind == "i" and sense.shape == (n_samples,)
     if numeric and sense.min(initial=0) >= -1 and sense.max(initial=0) <= 1:
         return sense.astype(np.int8)

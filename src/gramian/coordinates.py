@@ -22,7 +22,6 @@ __all__ = [
     "Span",
     "Units",
     "centre",
-    "check_scale_of",
     "column_spread",
     "data_unit_of",
     "largest",
@@ -192,16 +191,6 @@ def unit_of(size: float, multiple: int) -> float:
     if not 0 < size < np.inf or 1 / NEAR <= size <= NEAR:
         return 1.0
     return 2.0 ** -(multiple * round(np.log2(size) / multiple))
-
-
-def check_scale_of(name: str, values: Any, power: int) -> None:
-    """Raise a ValueError if this power of the largest value over- or underflows."""
-    size, limits = largest(values), np.finfo(values.dtype)
-    if 0 < size < np.inf and not float(limits.tiny) ** (1 / power) <= size <= float(limits.max) ** (1 / power) / 16:
-        raise ValueError(
-            f"{name} has values up to {size:.1e}, on a scale where the powers that are needed over- or underflow. "
-            f"Scale {name}, for example by StandardScaler."
-        )
 
 
 def column_units(features: Features) -> Vector | None:

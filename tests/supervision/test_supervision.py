@@ -6,6 +6,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, Problem, Term
+from gramian.baselines import ITML, LEGO, POLA
 from gramian.features import Array
 from gramian.measurements import Pairs
 from gramian.objective import Block
@@ -133,3 +134,36 @@ def test_supervision_of_one_s_own_is_learned_from(rng):
     np.testing.assert_allclose(np.abs(model.factor_.ravel()), [0, 2, 0, 0], atol=1e-2)
     with pytest.raises(ValueError, match="y has 3 entries, but there are 150 samples"):
         MetricLearner(1).fit_supervised(X, Quantiles([1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("classes", "size", "expected"), [(3, 50, 240), (2, 4, 28), (50, 4, 19_900), (1000, 4, 30_000), (27, 20, 28_080)]
+)
+def test_the_default_number_of_pairs_is_capped(classes, size, expected):
+    supervision = LabelPairs(np.repeat(np.arange(classes), size))
+    supervision.check(classes * size)
+    assert len(supervision.draw(np.random.default_rng(0))) == expected
+
+
+def test_a_given_number_of_pairs_is_used_as_it_is():
+    supervision = LabelPairs([0, 0, 1, 1], n_pairs=50_000)
+    supervision.check(4)
+    assert len(supervision.draw(np.random.default_rng(0))) == 50_000
+
+
+@pytest.mark.parametrize("model", [ITML(), LEGO(), POLA(), MetricLearner(2, constraints="pairs")], ids=repr)
+def test_many_classes_are_learned_from_few_pairs(model, rng):
+    y = np.repeat(np.arange(200), 3)
+    X = rng.standard_normal((600, 4)) + 3 * rng.standard_normal((200, 4))[y]
+    model.set_params(random_state=0).fit(X, y)
+    assert np.isfinite(model.components_).all()
+    assert "at most 30,000" in type(model).__doc__
+
+
+@pytest.mark.parametrize("count", [1.5, 0, "a", np.nan])
+def test_counts_are_whole_numbers(count):
+    with pytest.raises(ValueError, match=r"n_pairs=.* is not valid"):
+        LabelPairs([0, 0, 1, 1], n_pairs=count).check(4)
+    for name in ("n_targets", "n_impostors", "n_rounds"):
+        with pytest.raises(ValueError, match=f"{name}=.* is not valid"):
+            LabelTriplets([0, 0, 1, 1], **{name: count}).check(4)

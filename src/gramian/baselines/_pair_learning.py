@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from gramian.checks import as_numbers
 from gramian.estimators._base import check_finite
-from gramian.estimators._checks import LARGEST_FULL, restore_on_failure
+from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision.checks import check_samples
 from gramian.supervision.pairs import Bounds
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
@@ -18,7 +18,6 @@ from gramian.types import Matrix, Vector
 __all__ = [
     "Constraints",
     "PairLearner",
-    "calibrate_on_pairs",
     "check_distinct_pairs",
     "learn_from_pairs",
     "resolve_constraints",
@@ -74,10 +73,11 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
 
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
     """Return validated samples (n, d) in float64, and y if given."""
-    checked = validate_data(learner, X, y, reset=reset, **INPUT_KINDS)
+    checked = validate_input(learner, X, y, reset=reset, **INPUT_KINDS)
     d = learner.n_features_in_
     if d > LARGEST_FULL:
         raise ValueError(f"X has {d} features: a {d} x {d} matrix would be learned. Reduce them to {LARGEST_FULL}.")
+    check_samples(checked[0] if isinstance(checked, tuple) else checked)
     return checked
 
 
@@ -87,17 +87,6 @@ def draw_in_random_order(supervision: LabelPairs, random_state: Any) -> GivenPai
     drawn = supervision.draw(rng)
     order = rng.permutation(len(drawn))
     return GivenPairs(drawn.pairs[order], y=drawn.y[order])
-
-
-def calibrate_on_pairs(learner: Any, X: Any, given: GivenPairs, before: float | None) -> None:
-    """Set the threshold that best separates similar from dissimilar pairs.
-
-    If all pairs are of one kind, the previous threshold is kept.
-    """
-    if len(np.unique(given.y)) > 1:
-        learner.calibrate_threshold(given.pairs, given.y, X)
-    elif before is not None:
-        learner.set_threshold(before)
 
 
 class Constraints(NamedTuple):

@@ -11,15 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines._pair_learning import (
     Constraints,
-    calibrate_on_pairs,
     learn_from_pairs,
     resolve_constraints,
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import checked_number
-from gramian.coordinates import check_scale_of, data_unit_of
-from gramian.estimators._distance import LearnedDistance
+from gramian.checks import check_powers, checked_number
+from gramian.coordinates import data_unit_of
+from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix, Vector
@@ -44,7 +43,8 @@ class ITML(LearnedDistance, BaseEstimator):
     prior : {"identity", "covariance"} or array of shape (d, d)
         A₀; "covariance" is the inverse of the covariance of X.
     n_constraints : int or None
-        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random. By default 40 c (c - 1) for c classes, but at most
+        n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     max_iter : int
         The maximum number of cycles over the pairs.
     tol : float
@@ -163,7 +163,7 @@ class ITML(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        check_scale_of("X", X, 2)
+        check_powers("X", X, 2)
         unit = data_unit_of(X)
         A = resolve_prior(self.prior, X * unit)
         # A prior that is made from the data follows its unit; else distances do, with their targets.

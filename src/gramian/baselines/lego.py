@@ -8,15 +8,13 @@ from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
-    calibrate_on_pairs,
     learn_from_pairs,
     resolve_constraints,
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import checked_number
-from gramian.coordinates import check_scale_of
-from gramian.estimators._distance import LearnedDistance
+from gramian.checks import check_powers, checked_number
+from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix
@@ -38,7 +36,8 @@ class LEGO(LearnedDistance, BaseEstimator):
     prior : {"identity", "covariance"} or array of shape (d, d)
         The start of A; "covariance" is the inverse of the covariance of X.
     n_constraints : int or None
-        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random. By default 40 c (c - 1) for c classes, but at most
+        n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     n_epochs : int
         The number of passes of a call over its pairs.
     random_state : int, RandomState, Generator or None
@@ -169,7 +168,8 @@ class LEGO(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        check_scale_of("X", X, 4)
+        # The equation of a step has the square of a squared distance.
+        check_powers("X", X, 4)
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
         constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())

@@ -9,8 +9,7 @@ import scipy.linalg
 from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import check_distinct_pairs, learn_from_pairs, store_matrix
-from gramian.checks import checked_number
-from gramian.coordinates import check_scale_of
+from gramian.checks import check_powers, checked_number
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import checked_signs, pairs_of_points
@@ -30,7 +29,8 @@ class POLA(LearnedDistance, BaseEstimator):
     Parameters
     ----------
     n_constraints : int or None
-        The number of pairs that `fit` draws uniformly at random; 40 c (c - 1) for c classes by default.
+        The number of pairs that `fit` draws uniformly at random. By default 40 c (c - 1) for c classes, but at most
+        n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     n_epochs : int
         The number of passes of a call over its pairs.
     random_state : int, RandomState, Generator or None
@@ -139,9 +139,10 @@ class POLA(LearnedDistance, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        check_scale_of("X", X, 4)
         if given.y is None:
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
+        # A projection divides by the square of a squared distance.
+        check_powers("X", X, 4)
         signs = checked_signs(given.y, len(given), both=False)
         z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
         # A pair of coincident samples would change b only; a far one would reset it.

@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils.validation import validate_data
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
 from gramian.starts.kernel_pca import DecomposedKernel, align_signs, check_varies
 from gramian.supervision import labelled_pairs
@@ -143,7 +142,7 @@ class KernelSpectralRegression(KernelMap):
         self
         """
         with restore_on_failure(self):
-            X = validate_data(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
+            X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
             pairs = checked_pairs(pairs, X.shape[0])
             same = checked_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])

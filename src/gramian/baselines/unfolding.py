@@ -12,15 +12,15 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import checked_number
-from gramian.estimators._checks import restore_on_failure
+from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
-from gramian.starts.kernel_pca import align_signs
+from gramian.starts.kernel_pca import align_signs, check_varies
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -124,10 +124,12 @@ class MaximumVarianceUnfolding(BaseEstimator):
         """
         with restore_on_failure(self):
             kernel = InputKernel.from_estimator(self)
-            X = validate_data(self, X, **kernel.validation_options, ensure_min_samples=2)
+            X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
             checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-            distances = kernel_distances(kernel.decompose(X).kernel)
+            decomposed = kernel.decompose(X)
+            check_varies(decomposed)
+            distances = kernel_distances(decomposed.kernel)
             self.edges_ = neighbour_edges(distances, self.n_neighbors)
             check_connected(self.edges_, len(distances), self.n_neighbors)
             lengths = distances[tuple(self.edges_.T)]

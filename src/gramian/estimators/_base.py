@@ -83,7 +83,8 @@ class PSDEstimator(BaseEstimator):
 
     def _open_journal(self, cost_scale: float = 1.0) -> Journal:
         """Return the journal of one fit, with its clock started."""
-        checked_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
+        checked_number("verbose", verbose, least=0, integer=True)
         check_callback(self.callback)
         return Journal(self.callback, progress_printer(self.verbose), cost_scale)
 
@@ -100,6 +101,9 @@ class PSDEstimator(BaseEstimator):
         """Return the result of minimising from a point; further arguments are passed to `minimize`."""
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if at_most is None else min(iterations, at_most)
+        # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
+        share = max(self.tol, float(np.finfo(problem.dtype).eps))
+        self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
     def _store_result(self, factor: Matrix, result: Result, journal: Journal) -> None:
@@ -114,7 +118,7 @@ class PSDEstimator(BaseEstimator):
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
         if np.isnan(norm[-1]):
-            if cost[-1] <= cost[0]:
+            if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
                 return
             message = (
                 f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "

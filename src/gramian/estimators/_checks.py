@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from gramian.checks import checked_number
+from sklearn.utils.validation import validate_data
+
+from gramian.checks import as_numbers, check_kind, checked_number
 from gramian.geometries import GEOMETRIES, Geometry
+from gramian.supervision.checks import read_labels
 
 __all__ = [
     "LARGEST_FULL",
@@ -18,11 +21,28 @@ __all__ = [
     "resolve_part",
     "resolve_rank",
     "restore_on_failure",
+    "validate_input",
 ]
 
 Kind = TypeVar("Kind")
 #: The largest number of features for which a full-rank factor is learned.
 LARGEST_FULL = 5000
+
+
+def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """Return X, and y if given, as scikit-learn's `validate_data` does with these options.
+
+    In addition, masked entries and dates are refused, and y of objects is read: as numbers if `y_numeric` is True, else
+    as class labels.
+    """
+    check_kind("X", X)
+    if not (y is None or isinstance(y, str)):
+        check_kind("y", y)
+        if not options.get("y_numeric", False):
+            y = read_labels(y)
+        elif getattr(getattr(y, "dtype", None), "kind", "O") == "O":
+            y = as_numbers("y", y)
+    return validate_data(estimator, X, y, **options)
 
 
 def resolve_part(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type[Kind]) -> Kind:
@@ -49,17 +69,20 @@ def check_callback(callback: Any) -> None:
         raise ValueError(f"callback={callback!r} cannot be called. Give a function of one argument, or None.")
 
 
-def resolve_rank(rank: Any, n_features: int, geometry: Geometry) -> int:
-    """Return the rank as an integer: n_features if None; raise a ValueError if the geometry cannot have it."""
+def resolve_rank(rank: Any, n_features: int, geometry: Geometry, rows: str = "n_features") -> int:
+    """Return the rank as an integer: n_features if None; raise a ValueError if the geometry cannot have it.
+
+    `rows` is the name of n_features in errors.
+    """
     if rank is None:
         return n_features
     checked_number("rank", rank, least=1, integer=True)
     if rank > n_features:
-        raise ValueError(f"rank={rank} exceeds n_features={n_features}. Choose rank <= {n_features}.")
+        raise ValueError(f"rank={rank} exceeds {rows}={n_features}. Choose rank <= {n_features}.")
     if geometry.full_rank and rank != n_features:
         name = next((key for key, known in GEOMETRIES.items() if type(geometry) is known), repr(geometry))
         raise ValueError(
-            f"geometry={name!r} learns full-rank matrices, but rank={rank} and n_features={n_features}. "
+            f"geometry={name!r} learns full-rank matrices, but rank={rank} and {rows}={n_features}. "
             "Choose rank=None, or geometry='scaled', 'flat' or 'polar'."
         )
     return int(rank)

@@ -9,8 +9,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
-from gramian.checks import checked_number, checked_weight
-from gramian.coordinates import check_scale_of
+from gramian.checks import as_numbers, check_kind, check_powers, checked_number, checked_weight
 from gramian.measurements.measurement import check_indices
 from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import checked_pairs
@@ -26,6 +25,7 @@ def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities
         raise ValueError(f"X has shape {X.shape}; expected a square matrix, or metric='euclidean' for features.")
     pairs = triangle_pairs(n)
     values = read_lower_triangle("X", X, pairs)
+    check_kind("sample_weight", sample_weight)
     if sample_weight is not None and np.asarray(sample_weight).shape == (n, n):
         weight = checked_weight(
             read_lower_triangle("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype
@@ -68,8 +68,8 @@ def read_pairs(
     if n_samples is None:
         n_samples = int(check_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
     pairs = checked_pairs(pairs, n_samples)
-    values = np.asarray(dissimilarity)
-    values = values if values.dtype == np.float32 else values.astype(np.float64)
+    values = as_numbers("dissimilarity", dissimilarity)
+    values = values.astype(np.float32) if getattr(dissimilarity, "dtype", None) == np.float32 else values
     if values.shape != (len(pairs),):
         raise ValueError(f"dissimilarity has shape {values.shape}; expected one for each of {len(pairs)} pairs.")
     weight = checked_weight(sample_weight, len(pairs), values.dtype)
@@ -86,7 +86,7 @@ def check_and_square(known: Dissimilarities, squared: bool) -> Dissimilarities:
         raise ValueError(f"{kind} values in data: the dissimilarity of samples {i} and {j} is {value}.")
     if squared:
         return known
-    check_scale_of("the matrix of dissimilarities", values, 2)
+    check_powers("the matrix of dissimilarities", values, 2, values.dtype)
     return known._replace(squared=values**2)
 
 

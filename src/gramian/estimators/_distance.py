@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import roc_curve
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from gramian.checks import check_kind
+from gramian.estimators._available import available_if
+from gramian.estimators._checks import validate_input
 from gramian.measurements.measurement import check_indices
+from gramian.supervision import GivenPairs
 from gramian.supervision.checks import checked_signs
 from gramian.types import Matrix, Vector
 
-__all__ = ["LearnedDistance"]
+__all__ = ["LearnedDistance", "best_threshold", "calibrate_on_pairs"]
+
+#: The squares of numbers up to 2 to this power, and their sums, are finite in float32.
+LARGEST_EXPONENT = 40
 
 
 def has_threshold(learner: Any) -> bool:
@@ -43,7 +49,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _map_to_array(self, X: Any) -> Matrix:
         """Return the mapped samples as an array (n, r), also if `set_output` selects another container."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
 
     def pair_distance(self, pairs: Any, X: Any = None) -> Vector:
@@ -57,14 +63,15 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         check_is_fitted(self)
         if X is None:
+            check_kind("pairs", pairs)
             points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="pairs")
             expected = (len(points), 2, self.components_.shape[1])
             if points.shape != expected:
                 raise ValueError(f"pairs has shape {points.shape}; expected {expected}, or index pairs with X.")
-            return row_norms((points[:, 0] - points[:, 1]) @ self.components_.T)
+            return row_lengths((points[:, 0] - points[:, 1]) @ self.components_.T)
         Z = self._map_to_array(X)
         index = check_indices(pairs, "pairs", 2, len(Z))
-        return row_norms(Z[index[:, 0]] - Z[index[:, 1]])
+        return row_lengths(Z[index[:, 0]] - Z[index[:, 1]])
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:
         """Return minus the learned distances of pairs, shape (m,): a similarity score.
@@ -87,13 +94,24 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self.components_.T @ self.components_
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set the threshold: `predict` classifies pairs at this distance or less as similar."""
+        """Set the threshold: `predict` classifies pairs at this distance or less as similar.
+
+        Parameters
+        ----------
+        threshold : float
+            A distance, not squared. Infinity makes all pairs similar, a negative number makes none similar.
+        """
         check_is_fitted(self)
+        if not isinstance(threshold, Real) or isinstance(threshold, bool) or np.isnan(threshold):
+            raise ValueError(f"threshold={threshold!r} is not valid. Choose a number, a distance that is not squared.")
         self.threshold_ = float(threshold)
         return self
 
     def calibrate_threshold(self, pairs: Any, y: Any, X: Any = None, strategy: str = "accuracy") -> Self:
         """Set the threshold that best separates similar pairs (y = +1) from dissimilar pairs (y = -1).
+
+        No other threshold has a higher accuracy on these pairs. It is negative if all pairs, some of them at distance
+        0, are best classified as dissimilar.
 
         Parameters
         ----------
@@ -103,14 +121,16 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         strategy : {"accuracy", "balanced"}
             "accuracy" weights all pairs equally; "balanced" gives both classes the same total weight.
         """
+        if np.shape(pairs)[:1] == (0,):
+            raise ValueError("pairs is empty; at least one pair of each kind is needed.")
         distance = self.pair_distance(pairs, X)
         y = checked_signs(y, len(distance))
         if strategy not in ("accuracy", "balanced"):
             raise ValueError(f"strategy={strategy!r} is unknown. Choose 'accuracy' or 'balanced'.")
-        false, true, thresholds = roc_curve(y, -distance, drop_intermediate=False)
-        same = np.mean(y > 0) if strategy == "accuracy" else 0.5
-        best = int(np.argmax(same * true - (1 - same) * false))
-        return self.set_threshold(midpoint_threshold(np.sort(distance), -float(thresholds[best])))
+        finite = np.isfinite(distance)
+        if not finite.all():
+            raise ValueError(f"the distance of pairs[{np.argmin(finite)}] is not finite: it overflows. Scale the data.")
+        return self.set_threshold(best_threshold(distance, y, strategy))
 
     @available_if(has_threshold)
     def decision_function(self, pairs: Any, X: Any = None) -> Vector:
@@ -141,22 +161,53 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return tags
 
 
-def midpoint_threshold(distances: Vector, last: float) -> float:
-    """Return the midpoint of `last` and the next larger of the sorted distances (m,).
+def row_lengths(Z: Matrix) -> Vector:
+    """Return the Euclidean lengths of the rows (m,), scaled by a power of two where their squares may overflow."""
+    exponent = int(np.frexp(np.abs(Z).max(initial=0))[1])
+    if abs(exponent) < LARGEST_EXPONENT:
+        return np.linalg.norm(Z, axis=1)
+    return np.ldexp(np.linalg.norm(np.ldexp(Z, -exponent), axis=1), exponent)
 
-    If `last` is infinite, the threshold is below all distances.
+
+def best_threshold(distance: Vector, y: Vector, strategy: str) -> float:
+    """Return the threshold of the highest accuracy on distances (m,) with signs (m,); the lowest of several.
+
+    It lies halfway between two distances, or beyond all of them. Counts are integers, so that ties are exact.
     """
-    above = distances[distances > last]
-    if not np.isfinite(last):
-        return 0.5 * float(distances[0])
-    return 0.5 * (last + float(above[0])) if above.size else 1.5 * last
+    values, rank = np.unique(distance, return_inverse=True)
+    near, far = (np.bincount(rank[y == sign], minlength=len(values)) for sign in (1, -1))
+    weights = (1, 1) if strategy == "accuracy" else (int(far.sum()), int(near.sum()))
+    # What is gained, over calling no pair similar, by calling the pairs at the k smallest values similar.
+    gain = np.cumsum(np.concatenate([[0], weights[0] * near - weights[1] * far]))
+    return threshold_after(values, int(np.argmax(gain)))
 
 
-def row_norms(Z: Matrix) -> Vector:
-    """Return the norms of rows, shape (m,); squares that leave the range of the type are taken in float64."""
-    with np.errstate(over="ignore"):
-        norms = np.linalg.norm(Z, axis=1)
-    return norms if np.isfinite(norms).all() else np.linalg.norm(Z.astype(np.float64), axis=1)
+def threshold_after(values: Vector, k: int) -> float:
+    """Return a number between the k-th and the next of different sorted distances, in their own precision.
+
+    It is at least the former, and below the latter.
+    """
+    half = values.dtype.type(0.5)
+    if k == 0:
+        below = half * values[0]
+        # Half of the smallest positive numbers is rounded up, or to 0.
+        return float(below) if below < values[0] else float(-half * values[-1]) or -1.0
+    last = values[k - 1]
+    if k == len(values):
+        return float(last + half * last) if last < half * np.finfo(values.dtype).max else float(last)
+    middle = last + half * (values[k] - last)
+    return float(middle if middle < values[k] else last)
+
+
+def calibrate_on_pairs(learner: Any, X: Any, given: GivenPairs, before: float | None) -> None:
+    """Set the threshold that best separates similar from dissimilar pairs of rows of X.
+
+    If all pairs are of one kind, the previous threshold is kept; None stands for no threshold.
+    """
+    if len(np.unique(given.y)) > 1:
+        learner.calibrate_threshold(given.pairs, given.y, X)
+    elif before is not None:
+        learner.set_threshold(before)
 
 
 class Metric:

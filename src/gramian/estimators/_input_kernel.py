@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from gramian.coordinates import check_scale_of
+from gramian.checks import check_powers, checked_number
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -69,8 +69,9 @@ class InputKernel(NamedTuple):
 
     def decompose(self, X: Any) -> DecomposedKernel:
         """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
-        if isinstance(self.kernel, str) and self.kernel == "linear":
-            check_scale_of("X", X.data if scipy.sparse.issparse(X) else X, 2)
+        self.check_settings()
+        if isinstance(self.kernel, str) and not self.precomputed:
+            check_powers("X", X, 2)
         # Centring the kernel removes the mean, but not the rounding errors that a large mean causes.
         shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None
@@ -80,6 +81,13 @@ class InputKernel(NamedTuple):
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
         parts = eigendecompose(centerer.transform(K), rounding)
         return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1])
+
+    def check_settings(self) -> None:
+        """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""
+        for name in ("gamma", "degree", "coef0"):
+            value = getattr(self, name)
+            if not (name == "gamma" and value is None):
+                checked_number(name, value, least=-np.inf)
 
     def set_tags(self, tags: Any) -> Any:
         """Return the scikit-learn tags, set for an estimator with this kernel."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.checks import checked_number
+from gramian.estimators._checks import validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
@@ -64,7 +65,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         array, shape (n', r)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._input_kernel.validation_options)
+        X = validate_input(self, X, reset=False, **self._input_kernel.validation_options)
         rows = self._centerer.transform(self._input_kernel.matrix(X, self._samples, self._origin))
         return (rows @ self.coefficients_).astype(X.dtype)
 
@@ -84,13 +85,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Vector]:
         """Return samples and class labels (n,), validated."""
-        X, y = validate_data(self, X, y, **self._input_kernel.validation_options, ensure_min_samples=2)
+        X, y = validate_input(self, X, y, **self._input_kernel.validation_options, ensure_min_samples=2)
         check_classification_targets(y)
         return X, y
 
     def _read_pairs(self, X: Any, pairs: Any, target: Any, sense: Any) -> tuple[Any, KernelPairs]:
         """Return validated samples and the constraints on their pairs."""
-        X = validate_data(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
+        X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
         pairs = checked_pairs(pairs, X.shape[0])
         target, senses = checked_target(target, sense, len(pairs))
         # Equalities are averaged, so they cannot contradict: the check sees them as "at least 0".

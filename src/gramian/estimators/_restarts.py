@@ -24,8 +24,8 @@ MEASUREMENTS_PER_UNKNOWN = 10
 # Problems with more numbers than this in the data are not solved again unless asked for.
 LARGEST_DATA = 1_000_000
 # With n_init="auto": the largest number of starts, and the tolerance and the iterations of each of them.
-STARTS, TOLERANCE, ITERATIONS = 20, 1e-3, 100
-# The rough solutions of higher rank: their accuracy, and the least singular value that is kept, relative to the largest.
+MOST_STARTS, TOLERANCE, ITERATIONS = 20, 1e-3, 100
+# The rough solutions of higher rank: their accuracy, and the least singular value kept, relative to the largest.
 LIFTED_TOLERANCE, LIFTED_ITERATIONS, LEAST = 1e-2, 30, 1e-3
 # The endings after which another start makes sense: others were asked for.
 ENDED = (Ending.CONVERGED, Ending.STUCK)
@@ -111,7 +111,7 @@ class Restarts(NamedTuple):
         auto = isinstance(n_init, str)
         if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
             return first, 1
-        most = STARTS if isinstance(n_init, str) else n_init
+        most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
         n_same = 0
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero

@@ -260,13 +260,13 @@ class KernelLearner(KernelMap, PSDEstimator):
         n = problem.n_features
         if self.rank is not None:
             check_rank(self.rank, n)
-        rank = resolve_rank(self.rank, n, geometry)
+        rank = resolve_rank(self.rank, n, geometry, "n_samples")
         if isinstance(self.init, str) and self.init == "kernel":
             start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
             return coordinates.to_solver(start)
         # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
         situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
-        G = resolve_start(init, situation, rank, rng, choices=CHOICES)
+        G = resolve_start(init, situation, rank, rng, choices=CHOICES, rows="n_samples")
         G = G - G.mean(axis=0) if rank < n else G
         return fit_scale(problem, G) if isinstance(self.init, str) else coordinates.to_solver(G)

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import validate_data
 
+from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_scale, restore_on_failure
+from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
 from gramian.estimators._dissimilarities import (
     add_samples,
     align,
@@ -273,7 +273,9 @@ class SStressMDS(PSDEstimator):
     def _read_matrix(self, X: Any, sample_weight: Any, journal: Journal, *, reset: bool) -> Dissimilarities:
         """Return the known dissimilarities of a matrix (n, n), or of features (n, d)."""
         finite, dtypes = "allow-nan" if self._is_precomputed() else True, [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
+        X = validate_input(self, X, reset=reset, ensure_all_finite=finite, ensure_min_samples=2, dtype=dtypes)
+        if isinstance(self.metric, str) and not self._is_precomputed():
+            check_powers("X", X, 2)
         with journal.phase("dissimilarities"):
             X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
             return read_matrix(X, sample_weight, self.squared)
@@ -324,7 +326,7 @@ class SStressMDS(PSDEstimator):
         """Return the start (n, r), in the solver's coordinates."""
         situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
-        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical")
+        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical", rows="n_samples")
         return fit_scale(problem, start) if isinstance(self.init, str) else coordinates.to_solver(start)
 
     def __sklearn_tags__(self) -> Any:

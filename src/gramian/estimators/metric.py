@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure
-from gramian.estimators._distance import LearnedDistance
+from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
+from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.execution import Execution
 from gramian.geometries import Geometry
@@ -19,7 +18,7 @@ from gramian.objective import Block, Problem
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
 from gramian.starts import Situation, resolve_start
 from gramian.supervision import SUPERVISIONS, GivenPairs, GivenTriplets, Scene, Supervision
-from gramian.supervision.checks import pairs_of_points
+from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
@@ -50,7 +49,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         The numbers of targets, of impostors and of rounds for constraints="triplets". Each round searches for triplets
         in the current metric, for at most 10000 samples.
     n_constraints : int or None
-        The number of pairs for constraints="pairs"; 40 c (c - 1) for c classes by default.
+        The number of pairs for constraints="pairs". By default 40 c (c - 1) for c classes, but at most n (n - 1)/2, the
+        number of different pairs of n samples, and at most 30,000.
     balanced : bool
         For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
     regularisation : float or "auto"
@@ -216,8 +216,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         self
         """
         X, pairs = pairs_of_points(X, pairs)
-        self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight))
-        return self if y is None else self.calibrate_threshold(pairs, y, X)
+        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight))
 
     def fit_triplets(self, X: Any, triplets: Any) -> Self:
         """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
@@ -269,7 +268,10 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`."""
+        """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`.
+
+        If all y are equal, `bounds_` and `threshold_` are unchanged.
+        """
         if not hasattr(self, "components_"):
             return self.fit_pairs(X, pairs, target, sense, y, sample_weight)
         X, pairs = pairs_of_points(X, pairs)
@@ -294,21 +296,22 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         streaming, resume = resume, resume and hasattr(self, "components_")
         with restore_on_failure(self):
             check_metric_settings(self)
-            for name in ("threshold_", "bounds_"):
-                self.__dict__.pop(name, None)
-            X = self._validate(X, supervision, reset=not resume)
+            threshold, bounds = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
+            samples = self._validate(X, supervision, reset=not resume)
             journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
             # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
-            in_span = isinstance(self.init, str) and not streaming and self._can_use_span(supervision)
+            given_at_full_rank = self.n_components is None and not supervision.from_labels
+            in_span = isinstance(self.init, str) and not streaming and not given_at_full_rank
             with journal.phase("coordinates"):
-                coordinates = Coordinates.of_distances(X, in_span=in_span, execution=execution)
-            supervision.check(X.shape[0])
+                coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
+            supervision.check(samples.shape[0])
             scene = Scene(coordinates.features, rng, execution)
             with journal.phase("start"):
                 start = (
                     self._load_factor(coordinates) if resume else self._compute_start(scene, coordinates, supervision)
                 )
             with journal.phase("constraints"):
+                supervision.earlier = bounds if resume else None
                 start = supervision.begin(scene, start, resume=resume)
                 coordinates = coordinates.with_target_unit(supervision.target_unit)
             result = self._learn(scene, supervision, start, journal, resume)
@@ -320,6 +323,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             self._n_features_out = self.factor_.shape[1]
             self.__dict__.update(supervision.summary())
             self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
+            if isinstance(supervision, GivenPairs) and supervision.y is not None:
+                calibrate_on_pairs(self, X, supervision, threshold if resume else None)
         if not planned:
             length = STREAM_LENGTH if resume else supervision.round_length
             self._warn(result, *([] if length is None else [ADVICE_ON_ROUNDS.format(length=length)]))
@@ -374,18 +379,15 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         return coordinates.to_solver(self.factor_.astype(features.dtype))
 
-    def _can_use_span(self, supervision: Supervision) -> bool:
-        """Return True if the problem may be solved in the span of the samples: W is then zero outside it."""
-        return supervision.from_labels or self.n_components is not None
-
     def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Any:
         """Return validated samples (n, d); labels are validated with them, and stored in the supervision."""
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
-        if supervision.from_labels:
-            X, supervision.labels = validate_data(self, X, supervision.labels, reset=reset, **kinds)
-        else:
-            X = validate_data(self, X, reset=reset, **kinds)
+        labels = {"y": supervision.labels} if supervision.from_labels else {}
+        X = validate_input(self, X, **labels, reset=reset, **kinds)
+        if labels:
+            X, supervision.labels = X
         check_components(self.n_components, X.shape[1], self._resolve_geometry())
+        check_samples(X, 2 if supervision.from_labels else 4)
         return X
 
     def _ended_as_planned(self, result: Result, supervision: Supervision, resume: bool) -> str:

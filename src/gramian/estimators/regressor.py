@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
+from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
-from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure
+from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
@@ -219,6 +219,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = self._validate(X, y, sample_weight, sense, reset=not continuing)
+            if not (resume or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
+                raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             solver = self._resolve_solver(rng)
@@ -247,6 +249,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
         if not resume:
             self._warn(result)
+            if not bounded and zero_is_best(data):
+                warn_user(
+                    "no prediction should be above 0, but x' W x is never below 0: W = 0 is the best fit, and all "
+                    "predictions are near 0. Change the sign of y, or add a constant to it."
+                )
         return self
 
     def _solve(
@@ -311,7 +318,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         array, shape (n,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
+        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
         check_shape(X)
         coordinates = Coordinates.in_units(X, Units())
         factor = self.factor_.astype(X.dtype, copy=False)
@@ -324,7 +331,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
         """Return validated data, without the samples of weight 0."""
-        X, y = validate_data(
+        X, y = validate_input(
             self,
             X,
             y,
@@ -410,6 +417,12 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         # A homogeneous quadratic form has neither a constant nor a linear part.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def zero_is_best(data: Data) -> bool:
+    """Return True if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
+    above, below = (data.y > 0) & (data.sense >= 0), (data.y < 0) & (data.sense <= 0)
+    return data.X.ndim == 2 and not above.any() and bool(below.any())
 
 
 def check_shape(X: Any) -> None:

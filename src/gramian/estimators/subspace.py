@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian._kernels.subspace import Stream, subspace_follow
-from gramian.checks import checked_number
-from gramian.estimators._checks import restore_on_failure
+from gramian.checks import check_kind, check_powers, checked_number
+from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
@@ -126,6 +126,10 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     f"no row of X has enough observed entries for n_components={self.n_components}. "
                     "Choose fewer components."
                 )
+            if not self._stream.moment.any():
+                raise ValueError(
+                    f"all {len(X)} samples of X coincide: they span no subspace. Give samples that differ."
+                )
             self.message_ = f"n_epochs={self.n_epochs} passes done"
         return self
 
@@ -171,7 +175,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         array, shape (n, r)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        X = validate_input(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         components = self.components_.astype(X.dtype, copy=False)
         centred = X - self.mean_.astype(X.dtype, copy=False)
         coordinates = centred @ components.T
@@ -192,6 +196,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         array, shape (n, d)
         """
         check_is_fitted(self)
+        check_kind("X", X)
         X = check_array(X, dtype=[np.float64, np.float32])
         r = len(self.components_)
         if X.shape[1] != r:
@@ -206,7 +211,9 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             checked_number("memory", self.memory, least=1)
         checked_number("n_components", self.n_components, least=1, integer=True)
         options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
-        X = validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
+        X = validate_input(self, X, reset=reset, ensure_min_samples=least, **options)
+        # A batch that would make the stream infinite is refused before it is followed.
+        check_powers("X", X, 2)
         if self.n_components > X.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} exceeds n_features={X.shape[1]}. Choose fewer components."
@@ -228,14 +235,24 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         keep = 1.0 if self.memory is None else 1 - 1 / float(self.memory)
         stream = self._stream
         subspace_follow(X, order, stream, keep, self.step == "greedy", bool(self.center))
+        if not np.isfinite(stream.moment).all():
+            raise ValueError(not_finite(X))
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
         components = (stream.frame @ axes[:, ::-1]).T
         largest = np.argmax(np.abs(components), axis=1)
         components *= np.sign(components[np.arange(len(largest)), largest])[:, None]
         self.components_ = components.astype(X.dtype)
-        self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
+        with np.errstate(over="ignore"):
+            self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
         self.mean_ = stream.mean.astype(X.dtype)
+        self._check_finite(X)
         self.n_samples_seen_, self.n_samples_skipped_ = int(stream.totals[1]), int(stream.totals[2])
+
+    def _check_finite(self, X: Matrix) -> None:
+        """Raise a ValueError that names the scale of X if a fitted attribute is not finite."""
+        fitted = (self.components_, self.explained_variance_, self.mean_)
+        if not all(np.isfinite(values).all() for values in fitted):
+            raise ValueError(not_finite(X))
 
     @property
     def _n_features_out(self) -> int:
@@ -246,3 +263,12 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def not_finite(X: Matrix) -> str:
+    """Return the message for samples X (n, d) that make a stream infinite in their dtype."""
+    size = float(np.nanmax(np.abs(X), initial=0))
+    return (
+        f"variances are not finite in {X.dtype}: the largest entry of X in absolute value is {size:.3g}. Scale X, so "
+        "that its entries are near 1."
+    )

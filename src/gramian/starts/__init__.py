@@ -88,7 +88,14 @@ def initial_factor(init: Any, problem: Problem, rank: int, rng: np.random.Genera
 
 
 def resolve_start(
-    init: Any, situation: Situation, rank: int, rng: np.random.Generator, *, choices: tuple[str, ...], auto: str = ""
+    init: Any,
+    situation: Situation,
+    rank: int,
+    rng: np.random.Generator,
+    *,
+    choices: tuple[str, ...],
+    auto: str = "",
+    rows: str = "n_features",
 ) -> Matrix:
     """Return the first factor (d, r), from a name or an array.
 
@@ -104,6 +111,8 @@ def resolve_start(
         The names in `STARTS` that the estimator accepts.
     auto : str
         What init="auto" stands for; "" if the estimator has no such setting.
+    rows : str
+        The name of d in errors; "n_samples" where the factor has a row for each sample.
 
     Examples
     --------
@@ -116,7 +125,7 @@ def resolve_start(
     """
     d, dtype = situation.features.shape[1], situation.features.dtype
     if not isinstance(init, str):
-        return checked_factor(init, d, rank, dtype) / dtype.type(situation.unit)
+        return checked_factor(init, d, rank, dtype, rows) / dtype.type(situation.unit)
     name = auto if init == "auto" and auto else init
     if name not in choices:
         names = ", ".join(repr(known) for known in (*(("auto",) if auto else ()), *choices))

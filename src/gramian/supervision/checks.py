@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from gramian.checks import as_numbers, checked_sense
+from gramian.checks import as_numbers, check_kind, check_powers, checked_sense
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "check_contradictions",
+    "check_samples",
     "checked_labels",
     "checked_pairs",
     "checked_points",
@@ -21,12 +24,13 @@ __all__ = [
     "checked_target",
     "checked_triplets",
     "pairs_of_points",
+    "read_labels",
 ]
 
 
 def checked_labels(y: Any, n_samples: int) -> Vector:
     """Return class labels (n,) of at least two classes, one of them with two samples."""
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(read_labels(y), warn=True)
     check_classification_targets(labels)
     _, counts = np.unique(labels, return_counts=True)
     if len(counts) < 2:
@@ -36,11 +40,50 @@ def checked_labels(y: Any, n_samples: int) -> Vector:
     return labels
 
 
+def check_samples(X: Any, power: int = 2) -> None:
+    """Raise a ValueError if the samples (n, d) all coincide, or if powers of their entries overflow or underflow."""
+    check_powers("X", X, power)
+    spread = X.max(axis=0) - X.min(axis=0)
+    if not (spread.any() if isinstance(X, np.ndarray) else spread.count_nonzero()):
+        raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
+
+
+def read_labels(y: Any, name: str = "y") -> Any:
+    """Return class labels as they are given; objects that are numbers become an array of numbers.
+
+    Raises a ValueError that names the first entry that is not a text or a finite number, or two of different types.
+    """
+    check_kind(name, y)
+    array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    if array.dtype != object or array.ndim == 0:
+        return y
+    entries = array.ravel().tolist()
+    bad = next((i for i, label in enumerate(entries) if not is_label(label)), None)
+    if bad is not None:
+        raise ValueError(
+            f"{name}[{bad}] = {entries[bad]!r} is not a label. Give a text or a finite number, or drop the sample."
+        )
+    text = np.array([isinstance(label, str) for label in entries], bool)
+    if text.any() and not text.all():
+        i, j = int(np.argmax(text)), int(np.argmin(text))
+        raise ValueError(
+            f"{name} has labels of different types: {name}[{j}] = {entries[j]!r}, but {name}[{i}] = {entries[i]!r}. "
+            "Give texts only, or numbers only."
+        )
+    return y if text.any() or not hasattr(y, "dtype") else np.array(entries).reshape(array.shape)
+
+
+def is_label(value: Any) -> bool:
+    """Return True for a text or a finite number."""
+    return isinstance(value, str | Integral | np.bool_) or (isinstance(value, Real) and math.isfinite(value))
+
+
 def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
     """Return index pairs (m, 2) of different samples."""
-    index = check_indices(pairs, "pairs", 2, n_samples)
-    if not len(index):
+    check_kind("pairs", pairs)
+    if np.shape(pairs)[:1] == (0,):
         raise ValueError("pairs is empty; at least one pair is needed.")
+    index = check_indices(pairs, "pairs", 2, n_samples)
     bad = np.flatnonzero(index[:, 0] == index[:, 1])
     if bad.size:
         row = tuple(int(i) for i in index[bad[0]])
@@ -50,9 +93,10 @@ def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
 
 def checked_triplets(triplets: Any, n_samples: int) -> Matrix:
     """Return index triplets (m, 3), anchor, near, far, of three different samples each."""
-    index = check_indices(triplets, "triplets", 3, n_samples)
-    if not len(index):
+    check_kind("triplets", triplets)
+    if np.shape(triplets)[:1] == (0,):
         raise ValueError("triplets is empty; at least one triplet is needed.")
+    index = check_indices(triplets, "triplets", 3, n_samples)
     bad = np.flatnonzero((index[:, 0] == index[:, 2]) | (index[:, 1] == index[:, 2]) | (index[:, 0] == index[:, 1]))
     if bad.size:
         row = tuple(int(i) for i in index[bad[0]])
@@ -81,6 +125,7 @@ def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
 
 def checked_points(pairs: Any) -> Matrix:
     """Return pairs of points as an array (m, 2, d)."""
+    check_kind("X", pairs)
     points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="X")
     if points.ndim != 3 or points.shape[1] != 2:
         raise ValueError(f"X has shape {points.shape}; expected pairs of points (m, 2, d), or samples with `pairs`.")
@@ -117,6 +162,7 @@ def checked_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
 
 def checked_signs(y: Any, m: int, both: bool = True) -> Vector:
     """Return signs +1 and -1, (m,); both must occur unless one is enough."""
+    check_kind("y", y)
     signs = np.asarray(y)
     if signs.shape != (m,):
         raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")

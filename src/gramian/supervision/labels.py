@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from gramian.checks import checked_number
 from gramian.objective import Term
 from gramian.supervision.checks import checked_labels
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
 from gramian.supervision.supervision import Scene, Supervision
 from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
-from gramian.types import Matrix
+from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
@@ -22,6 +23,8 @@ ANCHORS = 10_000
 PENALTY = 0.06
 #: Pairs drawn for each ordered pair of classes, as in the paper.
 PAIRS_PER_CLASSES = 40
+#: The largest default number of pairs, whatever the numbers of classes and samples.
+LARGEST_DEFAULT = 30_000
 
 
 class LabelTriplets(Supervision):
@@ -71,6 +74,8 @@ class LabelTriplets(Supervision):
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there are at least two classes, one of them with two samples."""
         self.labels = checked_labels(self.labels, n_samples)
+        for name in ("n_targets", "n_impostors", "n_rounds"):
+            checked_number(name, getattr(self, name), least=1, integer=True)
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters; its triplets are those of the first round."""
@@ -110,6 +115,12 @@ class LabelTriplets(Supervision):
         return PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
 
 
+def default_n_pairs(labels: Vector) -> int:
+    """Return 40 c (c - 1) for c classes, at most the number of different pairs, and at most 30,000."""
+    n, c = len(labels), len(np.unique(labels))
+    return min(PAIRS_PER_CLASSES * c * (c - 1), n * (n - 1) // 2, LARGEST_DEFAULT)
+
+
 class LabelPairs(Supervision):
     """Random pairs: of one class at most so far apart, of different classes at least so far.
 
@@ -117,7 +128,8 @@ class LabelPairs(Supervision):
     ----------
     labels : array, shape (n,)
     n_pairs : int or None
-        40 c (c - 1) for c classes by default.
+        By default 40 c (c - 1) for c classes, but at most n (n - 1)/2, the number of different pairs of n samples, and
+        at most 30,000. Given numbers are used as they are.
     balanced : bool
         Half of one class and half of different ones, instead of uniformly over all pairs.
 
@@ -147,11 +159,12 @@ class LabelPairs(Supervision):
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there are at least two classes, one of them with two samples."""
         self.labels = checked_labels(self.labels, n_samples)
+        if self.n_pairs is not None:
+            checked_number("n_pairs", self.n_pairs, least=1, integer=True)
 
     def draw(self, rng: np.random.Generator) -> GivenPairs:
         """Return random pairs, with signs: +1 where they share a label, -1 where not."""
-        c = len(np.unique(self.labels))
-        m = PAIRS_PER_CLASSES * c * (c - 1) if self.n_pairs is None else self.n_pairs
+        m = default_n_pairs(self.labels) if self.n_pairs is None else int(self.n_pairs)
         pairs, same = labelled_pairs(self.labels, m, balanced=self.balanced, random_state=rng)
         if same.all() or not same.any():
             pairs, same = labelled_pairs(self.labels, m, balanced=True, random_state=rng)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import as_numbers, checked_weight
-from gramian.coordinates import check_scale_of, largest, unit_of
+from gramian.checks import as_numbers, check_powers, checked_weight
+from gramian.coordinates import largest, unit_of
 from gramian.measurements import Pairs
 from gramian.objective import Term
 from gramian.supervision.checks import check_contradictions, checked_pairs, checked_signs, checked_target
@@ -25,6 +25,10 @@ class Bounds(NamedTuple):
 
     near: float
     far: float
+
+    def times(self, unit: float) -> Bounds:
+        """Return the bounds in another unit."""
+        return Bounds(unit * self.near, unit * self.far)
 
 
 class PairTargets(NamedTuple):
@@ -81,11 +85,14 @@ class GivenPairs(Supervision):
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Fix targets and senses, in a unit near 1; signs take them from the distances under the start."""
         if self.y is not None:
-            check_scale_of("X", np.array([largest(start)]), 2)
+            check_powers("X", start, 2)
         size = largest(start) ** 2 if self.y is not None else largest(as_numbers("target", self.target))
         self.target_unit = unit_of(size, 2)
         start = start * start.dtype.type(self.target_unit**0.5)
-        self.resolve_targets(None if self.y is None else Pairs(self.pairs).predict(scene.image(start)))
+        squared = None if self.y is None else Pairs(self.pairs).predict(scene.image(start))
+        one_kind = self.y is not None and len(np.unique(self.y)) < 2
+        earlier = self.earlier if one_kind else None
+        self.resolve_targets(squared, None if earlier is None else earlier.times(self.target_unit))
         return start
 
     def resolve_targets(self, squared: Any, bounds: Bounds | None = None) -> PairTargets:
@@ -115,7 +122,7 @@ class GivenPairs(Supervision):
         """Return the bounds, if signs asked for them."""
         if self.bounds is None:
             return {}
-        return {"bounds_": Bounds(*(bound / self.target_unit for bound in self.bounds))}
+        return {"bounds_": self.bounds.times(1 / self.target_unit)}
 
 
 def percentile_bounds(squared: Vector) -> Bounds:

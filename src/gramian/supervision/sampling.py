@@ -11,8 +11,10 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import update_neighbours
-from gramian.checks import checked_number
+from gramian.checks import check_kind, checked_number
 from gramian.execution import Execution, Serial, one_blas_thread
+from gramian.measurements.measurement import check_range
+from gramian.supervision.checks import read_labels
 from gramian.supervision.supervision import Parts
 from gramian.types import Matrix, Vector
 
@@ -31,11 +33,28 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def as_labels(labels: Any) -> Vector:
-    """Return labels as an array (N,)."""
-    array = np.asarray(labels)
+    """Return labels as an array (N,), texts or finite numbers."""
+    array = np.asarray(read_labels(labels, "labels"))
     if array.ndim != 1:
         raise ValueError(f"labels has shape {array.shape}; expected (N,), one for each sample.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        bad = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"labels[{bad}] = {array[bad]} is not a label. Give a text or a finite number.")
     return array
+
+
+def as_anchors(anchors: Any, n_samples: int) -> Vector:
+    """Return the indices (a,) of anchors among so many samples; of all samples if None."""
+    if anchors is None:
+        return np.arange(n_samples)
+    check_kind("anchors", anchors)
+    array = np.asarray(anchors)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"anchors has shape {array.shape}; expected (a,), at least one index of a sample.")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"anchors has dtype {array.dtype}; expected integers, the indices of samples.")
+    check_range(array[:, None], "anchors", n_samples)
+    return array.astype(np.intp)
 
 
 def sort_by_first(rows: Matrix) -> Matrix:
@@ -65,8 +84,10 @@ def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> M
     >>> pairs.shape, bool((pairs[:, 0] != pairs[:, 1]).all())
     ((4, 2), True)
     """
+    checked_number("n_samples", n_samples, least=0, integer=True)
     if n_samples < 2:
         raise ValueError(f"n_samples={n_samples}: a pair needs at least 2 samples.")
+    checked_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     first = rng.integers(n_samples, size=n_pairs)
     # One of the others, uniformly: a number below n-1, moved up past the first.
@@ -101,6 +122,7 @@ def labelled_pairs(
     5
     """
     labels = as_labels(labels)
+    checked_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     if not balanced:
         pairs = random_pairs(len(labels), n_pairs, random_state=rng)
@@ -174,12 +196,13 @@ def nearest_triplets(
     array([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]])
     """
     labels = as_labels(labels)
+    check_kind("Z", Z)
     Z = check_array(Z, dtype=[np.float64, np.float32], order="C", input_name="Z")
     if len(Z) != len(labels):
         raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
     checked_number("n_targets", n_targets, least=1, integer=True)
     checked_number("n_impostors", n_impostors, least=1, integer=True)
-    return search_triplets(Z, labels, n_targets, n_impostors, anchors, Serial())
+    return search_triplets(Z, labels, n_targets, n_impostors, as_anchors(anchors, len(Z)), Serial())
 
 
 def search_triplets(
@@ -187,11 +210,12 @@ def search_triplets(
 ) -> Matrix:
     """Return the triplets (m, 3) of `nearest_triplets`, searched for through an execution."""
     n = len(labels)
-    anchors = np.arange(n) if anchors is None else np.arange(n)[np.asarray(anchors)]
+    anchors = np.arange(n) if anchors is None else anchors
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     k, j = min(n_targets, counts.max() - 1), min(n_impostors, n - counts.min())
-    # In float64 and about the mean, for what is near is a difference of large numbers.
-    Z = Z.astype(np.float64)
+    # In float64 and about the mean, since distances are differences of large numbers; and near 1, since they are
+    # squared. The scale is a power of two, which changes no digit.
+    Z = np.ldexp(Z.astype(np.float64), -int(np.frexp(np.abs(Z).max(initial=0))[1]))
     Z -= Z.mean(axis=0)
     samples = Samples(Z, np.einsum("ij,ij->i", Z, Z), classes)
     if not (k and j and len(anchors)):

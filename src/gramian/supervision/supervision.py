@@ -57,6 +57,8 @@ class Supervision(ABC):
 
     #: Class labels (n,), where there are any.
     labels: Any = None
+    #: The bounds of the previous call of a stream, where there are any.
+    earlier: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
     #: The power of four that squared distances are multiplied by; `begin` may set it, and scales the start to it.

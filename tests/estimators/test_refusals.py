@@ -1,0 +1,256 @@
+"""Every estimator and baseline refuses what it cannot use, in words that name the argument and what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+from gramian import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, baselines, estimators
+from gramian.baselines import ITML, LEGO, LMNN, POLA, LogDetKL
+from gramian.estimators.subspace import SubspaceTracker
+from gramian.supervision import labelled_pairs, nearest_triplets, random_pairs
+
+KINDS = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
+SETTINGS = {"SStressMDS": {"metric": "euclidean"}, "MaximumVarianceUnfolding": {"n_neighbors": 4}}
+# The regressor takes numbers, and the others no y at all.
+WITHOUT_LABELS = ("SStressMDS", "SubspaceTracker", "MaximumVarianceUnfolding", "PSDRegressor")
+LABELLED = [name for name in KINDS if name not in WITHOUT_LABELS]
+each_kind = pytest.mark.parametrize("name", KINDS)
+
+
+def make_model(name):
+    return KINDS[name](**SETTINGS.get(name, {}))
+
+
+@pytest.fixture
+def data(rng):
+    """Return samples (24, 4) and labels of two classes."""
+    y = np.repeat([0, 1], 12)
+    return rng.standard_normal((24, 4)) + y[:, None], y
+
+
+def with_entry(y, index, value):
+    """Return y as an array of objects, with another entry."""
+    array = np.array(y, dtype=object)
+    array[index] = value
+    return array
+
+
+@each_kind
+def test_samples_must_be_numbers_without_a_mask(name, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"X is a masked array with 1 masked entries.*Fill.*or drop"):
+        make_model(name).fit(np.ma.array(X, mask=X.max() == X), y)
+    with pytest.raises(ValueError, match="X holds dates; expected numbers"):
+        make_model(name).fit((100 * X).astype("M8[s]"), y)
+    with pytest.raises(ValueError, match="X holds time differences; expected numbers"):
+        make_model(name).fit((100 * X).astype("m8[s]"), y)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        make_model(name).fit(X + 0j, y)
+
+
+@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("value", [None, np.inf, np.nan, object()], ids=["None", "inf", "nan", "object"])
+def test_labels_are_texts_or_finite_numbers(name, value, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"y\[3\] = .* is not a label"):
+        make_model(name).fit(X, with_entry(y, 3, value))
+    with pytest.raises(ValueError, match=r"y\[3\] = .* is not a label"):
+        make_model(name).fit(X, with_entry(y, 3, value).tolist())
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_have_one_type(name, data):
+    X, y = data
+    for mixed in (with_entry(y, 3, "a"), with_entry(y, 3, "a").tolist()):
+        with pytest.raises(ValueError, match=r"y\[0\] = 0, but y\[3\] = 'a'. Give texts only, or numbers only"):
+            make_model(name).fit(X, mixed)
+    with pytest.raises(ValueError, match="y holds dates"):
+        make_model(name).fit(X, y.astype("M8[D]"))
+    with pytest.raises(ValueError, match="y is a masked array"):
+        make_model(name).fit(X, np.ma.array(y, mask=y > 0))
+    model, same = (make_model(name).set_params(random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(model.fit(X, y).transform(X), same.fit(X, y.astype(object)).transform(X))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(None, "y contains NaN"), (np.inf, "y contains infinity"), ("a", "y cannot be read as")]
+)
+def test_targets_are_finite_numbers(value, message, data):
+    X, y = data
+    for given in (with_entry(y, 3, value), with_entry(y, 3, value).tolist()):
+        with pytest.raises(ValueError, match=message):
+            PSDRegressor().fit(X, given)
+
+
+def test_weights_and_targets_are_real(data):
+    X, _ = data
+    pairs, ones = [[0, 1], [2, 3]], np.ones(2)
+    for bad in (ones + 1j, np.ma.array(ones, mask=[0, 1]), ones.astype("M8[D]"), [1j, 1]):
+        for name, call in {
+            "sample_weight": lambda w: MetricLearner().fit_pairs(X, pairs, ones, sample_weight=w),
+            "target": lambda t: KernelLearner().fit_pairs(X, pairs, t),
+            "dissimilarity": lambda v: SStressMDS().fit_pairs(pairs, v),
+            "y": lambda y: MetricLearner().fit_pairs(X, pairs, y=y),
+        }.items():
+            with pytest.raises(ValueError, match=rf"{name} (holds complex|is a masked|holds dates)"):
+                call(bad)
+    with pytest.raises(ValueError, match="sample_weight holds complex"):
+        SStressMDS(metric="euclidean").fit(X, sample_weight=np.ones((24, 24)) + 0j)
+
+
+@each_kind
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_extreme_samples_are_refused_by_their_scale(name, size, data):
+    X, y = data
+    if name == "PSDRegressor":
+        pytest.skip("it takes its units from the data")
+    message = r"largest entry of X in absolute value is .*e[+-]\d+: its powers (over|under)flow. Scale X"
+    with pytest.raises(ValueError, match=message):
+        make_model(name).fit(size * X, y)
+
+
+@each_kind
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_samples_that_coincide_are_refused(name, value, data):
+    X, y = np.full((24, 4), value), data[1]
+    if name == "PSDRegressor" and value:
+        assert np.allclose(PSDRegressor(random_state=0).fit(X, y).predict(X), y.mean(), atol=1e-2)
+        return
+    with pytest.raises(ValueError, match=r"coincide|every known dissimilarity is 0|every entry of X is 0|constant"):
+        make_model(name).fit(X, y)
+
+
+def test_sparse_samples_that_coincide_are_refused(data):
+    for X in (np.zeros((24, 4)), np.ones((24, 4))):
+        with pytest.raises(ValueError, match="all 24 samples of X coincide"):
+            MetricLearner().fit(scipy.sparse.csr_array(X), data[1])
+
+
+@pytest.mark.parametrize("model", [KernelLearner(), LogDetKL()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("setting", ["gamma", "degree", "coef0"])
+def test_settings_of_kernels_are_numbers(model, setting, data):
+    for value in ("a", np.nan, 1j, [1.0]):
+        with pytest.raises(ValueError, match=f"{setting}=.* is not valid. Choose a finite number"):
+            clone(model).set_params(kernel="poly", **{setting: value}).fit(*data)
+
+
+def test_starts_with_a_row_for_each_sample_say_so(data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"expected \(n_samples, rank\) = \(24, 2\)"):
+        KernelLearner(2, init=np.eye(4, 2)).fit(X, y)
+    with pytest.raises(ValueError, match=r"expected \(n_samples, rank\) = \(24, 2\)"):
+        SStressMDS(2, metric="euclidean", init=np.eye(4, 2)).fit(X)
+    with pytest.raises(ValueError, match=r"rank=2 and n_samples=24"):
+        KernelLearner(2, geometry="affine").fit(X, y)
+
+
+def test_anchors_are_indices_of_samples(rng):
+    Z, labels = rng.standard_normal((6, 2)), [0, 0, 0, 1, 1, 1]
+    for anchors, message in {
+        (0, 6): r"anchors\[1\] = \(6,\) is out of range; samples are numbered 0 to 5",
+        (-1,): r"anchors\[0\] = \(-1,\) is out of range",
+        (0.5,): "anchors has dtype float64",
+        (): "at least one index",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            nearest_triplets(Z, labels, anchors=anchors)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+def test_triplets_do_not_depend_on_the_scale(size, rng):
+    Z, labels = rng.standard_normal((20, 2)), np.repeat([0, 1], 10)
+    np.testing.assert_array_equal(nearest_triplets(size * Z, labels), nearest_triplets(Z, labels))
+
+
+def test_labels_of_sampled_pairs_and_triplets_are_checked():
+    for bad in ([0, "a", 1], [0, None, 1], [0.0, np.nan, 1.0]):
+        with pytest.raises(ValueError, match=r"labels(\[1\])?.* (is not a label|of different types)"):
+            labelled_pairs(bad, 3)
+        with pytest.raises(ValueError, match=r"labels(\[1\])?.* (is not a label|of different types)"):
+            nearest_triplets(np.eye(3), bad)
+
+
+@pytest.mark.parametrize("count", [1.5, "a", -1])
+def test_counts_of_pairs_are_whole_numbers(count):
+    with pytest.raises(ValueError, match=r"n_pairs=.* is not valid"):
+        random_pairs(5, count)
+    with pytest.raises(ValueError, match=r"n_pairs=.* is not valid"):
+        labelled_pairs([0, 0, 1], count)
+
+
+def test_verbose_is_a_whole_number(data):
+    with pytest.raises(ValueError, match=r"verbose=0.5 is not valid"):
+        MetricLearner(verbose=0.5).fit(*data)
+
+
+def test_partial_fit_names_the_solver_as_the_cause():
+    with pytest.raises(AttributeError, match=r"PSDRegressor has no attribute 'partial_fit'.*solver='online'"):
+        PSDRegressor().partial_fit([[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("sense", [None, "at most"])
+def test_targets_that_no_psd_matrix_reaches_are_warned_of(sense, data):
+    X, _ = data
+    with pytest.warns(UserWarning, match="W = 0 is the best fit"):
+        model = PSDRegressor(random_state=0).fit(X, -1 - X[:, 0] ** 2, sense=sense)
+    assert np.abs(model.predict(X)).max() < 0.05
+
+
+def test_negative_targets_that_can_be_reached_do_not_warn(data):
+    X, _ = data
+    PSDRegressor(random_state=0).fit(X, -np.ones(24), sense="at least")
+    PSDRegressor(random_state=0).fit(-X[:, :, None] * X[:, None], -np.sum(X**2, axis=1))
+
+
+# The solver's own warning of steps that it passes over is not of the estimators.
+@pytest.mark.filterwarnings("ignore:the cost of 300 samples rose")
+def test_an_online_fit_from_an_exact_start_does_not_warn(dtype, rng):
+    X, truth = rng.standard_normal((300, 5)).astype(dtype), rng.standard_normal((5, 2)).astype(dtype)
+    y = np.sum((X @ truth) ** 2, axis=1)
+    for seed in range(3):
+        model = PSDRegressor(2, solver="online", init=truth, random_state=seed).fit(X, y)
+        np.testing.assert_allclose(model.matrix(), truth @ truth.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("value", [1e200, -1e160, 1.7e308])
+@pytest.mark.parametrize("step", ["averaged", "greedy"])
+def test_a_batch_that_overflows_leaves_the_stream_as_it_was(value, step, rng):
+    X = rng.standard_normal((100, 4))
+    model = SubspaceTracker(2, step=step, random_state=0).partial_fit(X)
+    before = {name: np.copy(array) for name, array in zip(model._stream._fields, model._stream, strict=True)}
+    components = model.components_.copy()
+    bad = X.copy()
+    bad[3, 1] = value
+    with pytest.raises(ValueError, match=r"largest entry of X in absolute value is .*Scale X"):
+        model.partial_fit(bad)
+    np.testing.assert_array_equal(model.components_, components)
+    for name, array in before.items():
+        np.testing.assert_array_equal(getattr(model._stream, name), array)
+    assert np.isfinite(model.partial_fit(X).components_).all()
+
+
+def test_variances_that_overflow_in_float32_are_refused(rng):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    model = SubspaceTracker(1, random_state=0).fit(X)
+    components = model.components_.copy()
+    with pytest.raises(ValueError, match=r"not finite in float32: the largest entry of X .* Scale X"):
+        model.partial_fit(np.float32(1e30) * X)
+    np.testing.assert_array_equal(model.components_, components)
+
+
+@pytest.mark.parametrize("model", [LMNN(), MetricLearner(2), ITML()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("size", [2.0**-460, 2.0**460])
+def test_samples_whose_squares_are_finite_are_not_refused(model, size, data):
+    X, y = data
+    model.set_params(random_state=0)
+    expected = clone(model).fit(X, y).transform(X)
+    found = clone(model).fit(size * X, y).transform(size * X)
+    np.testing.assert_allclose(found / np.abs(found).max(), expected / np.abs(expected).max(), atol=1e-6)
+
+
+def test_given_pairs_need_fourth_powers(data):
+    X, _ = data
+    for model in (MetricLearner(2), LEGO(), POLA()):
+        with pytest.raises(ValueError, match=r"its powers overflow. Scale X"):
+            model.fit_pairs(1e100 * X, [[0, 1], [0, 23]], y=[1, -1])
