@@ -237,3 +237,11 @@ def test_a_machine_without_a_home_has_a_cache_folder(monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", nobody)
     assert datasets.cache_folder().name == "gramian"
     assert not datasets.is_available("yaleb") or datasets.load("yaleb").name == "yaleb"
+
+
+def test_signalling_nan_is_a_missing_value(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAMIAN_DATA", str(tmp_path))
+    data = mutations.examples()["soybean"]["data"].copy()
+    data.view(np.uint32)[0, 0] = 0x7F800001
+    write_set(tmp_path, "soybean", data=data)
+    assert np.isnan(datasets.load("soybean", raw=True).X[0, 0])

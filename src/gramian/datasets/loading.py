@@ -85,7 +85,8 @@ def load(name: str, *, raw: bool = False, dtype: Any = np.float64, download: boo
 
 def convert(X: Any, dtype: np.dtype) -> Any:
     """Return X in another type; raise a ValueError if that makes a value infinite."""
-    with np.errstate(over="ignore"):
+    # Some NaN of a file are signalling ones, of which NumPy warns. Whether X may have NaN was checked before.
+    with np.errstate(over="ignore", invalid="ignore"):
         converted = X.astype(dtype)
     before, after = (M.data if scipy.sparse.issparse(M) else M for M in (X, converted))
     if before.dtype.itemsize > dtype.itemsize and np.isinf(after).any():
