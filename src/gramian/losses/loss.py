@@ -58,6 +58,7 @@ class Loss(ABC):
 
         The scale is Σ |weight · slope · prediction|.
         """
+        check_lengths(prediction, target, sense, weight)
         value, slope, _ = self(prediction, target, sense)
         slope = weight * slope
         total = np.sum(weight * value, dtype=np.float64)
@@ -67,6 +68,7 @@ class Loss(ABC):
         self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
     ) -> tuple[float, float, float]:
         """Return the total and its two derivatives in s, for predictions a + b s + c s² with line = (a, b, c)."""
+        check_lengths(*line, target, sense, weight)
         a, b, c = line
         speed = b + (2 * s) * c
         value, slope, curvature = self(a + s * (b + s * c), target, sense)
