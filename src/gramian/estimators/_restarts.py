@@ -20,18 +20,18 @@ from gramian.types import Matrix
 __all__ = ["Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
 
 # Local minima occur with fewer measurements than this for each of the d r unknowns.
-MEASUREMENTS_PER_UNKNOWN = 10
+MEASUREMENTS_PER_UNKNOWN = 6
 # Problems with more numbers than this in the data are not solved again unless asked for.
 LARGEST_DATA = 1_000_000
 # With n_init="auto": the largest number of starts, and the tolerance and the iterations of each of them.
-MOST_STARTS, TOLERANCE, ITERATIONS = 20, 1e-3, 100
-# The rough solutions of higher rank: their accuracy, and the least singular value kept, relative to the largest.
+MOST_STARTS, TOLERANCE, ITERATIONS = 12, 1e-3, 100
+# Rough solutions of higher rank: tolerance, iterations, and the least singular value kept, relative to the largest.
 LIFTED_TOLERANCE, LIFTED_ITERATIONS, LEAST = 1e-2, 30, 1e-3
 # The endings after which another start makes sense: others were asked for.
 ENDED = (Ending.CONVERGED, Ending.STUCK)
-SAME = 1
-# Two starts agree if their costs differ by at most this fraction.
-AGREEMENT = 0.02
+# Two starts agree if their costs differ by at most this fraction. One that agrees with the best ends the search; two
+# at the ranks and with the measurements per unknown where several starts often end in the same local minimum.
+AGREEMENT, HARD_RANK, HARD_MEASUREMENTS = 0.02, 2, 4
 
 
 def check_n_init(n_init: Any, solver: Solver) -> None:
@@ -63,6 +63,12 @@ def may_have_local_minima(problem: Problem, geometry: Geometry, rank: int) -> bo
     return small and rank < d and equalities and not geometry.bounded
 
 
+def agreements(problem: Problem, rank: int) -> int:
+    """Return how many further starts must agree with the best before it is believed."""
+    few = len(problem.sampled.measurement) < HARD_MEASUREMENTS * problem.n_features * rank
+    return 2 if few and rank <= HARD_RANK else 1
+
+
 class Restarts(NamedTuple):
     """Further random starts of a fit.
 
@@ -92,7 +98,7 @@ class Restarts(NamedTuple):
         problem: Problem,
         n_init: int | str,
         journal: Journal,
-        polish: Callable[[Result], Result],
+        polish: Callable[..., Result],
     ) -> tuple[Result, int]:
         """Return the result of the lowest cost, the first unless another is clearly lower; and the number of starts.
 
@@ -106,23 +112,23 @@ class Restarts(NamedTuple):
         journal : Journal
             That of the fit; passes and seconds of further starts are added to it.
         polish : callable
-            Continues from a result to the accuracy of the fit, and writes to the journal.
+            Minimises from `point` to the accuracy of the fit, and writes to the journal.
         """
         auto = isinstance(n_init, str)
         if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
             return first, 1
         most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
-        n_same = 0
+        needed, n_same = agreements(problem, first.point.G.shape[1]), 0
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
         while n_starts < most and best.ending in ENDED and best.cost > perfect_cost:
             n_starts += 1
             found = rough.solve(problem, best.point.G.shape[1], journal)
             if found.cost < (1 - rough.tol) * best.cost:
-                best, n_same = polish(found), 0
+                best, n_same = polish(point=found.point), 0
             elif auto and found.cost <= (1 + AGREEMENT) * best.cost:
                 n_same += 1
-                if n_same == SAME:
+                if n_same == needed:
                     break
         return best, n_starts
 

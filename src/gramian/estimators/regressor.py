@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -73,10 +74,9 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "spectral".
     n_init : "auto" or int
-        The number of starts: the first from `init`, the others random; the lowest cost is kept. "auto" tries further
-        starts, to low accuracy, only with init="auto" and where local minima occur: a squared loss on equalities, less
-        than 10 measurements per unknown, little data, and a fit that is not perfect. It ends when a start does not find
-        a lower cost but the same, or after 20. Any number of starts ends at a perfect fit.
+        The number of starts: `init`, then random ones; the lowest cost is kept, and a perfect fit ends the search.
+        "auto" tries random starts, up to 12, only after init="auto" and where local minima occur: a squared loss,
+        equalities, less than 6 measurements per unknown, a fit that is not perfect. Starts that agree end the search.
     growing : bool or Growing
         True solves growing random subsets of the measurements first, if there are many measurements per unknown; each
         is five times larger than the one before. This only changes the start, and saves most passes over the data.
@@ -286,16 +286,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rng: np.random.Generator,
     ) -> tuple[Result, int]:
         """Return the best result of the starts that n_init asks for, and their number."""
-        if self.n_init == "auto" and self.init != "auto":
+        if self.n_init == "auto" and not (isinstance(self.init, str) and self.init == "auto"):
             return first, 1
         restarts = Restarts(solver, geometry, coordinates.units.data, copy_generator(rng), self.tol, self.max_iter)
-        return restarts.improve(
-            first,
-            problem,
-            self.n_init,
-            journal,
-            lambda rough: self._minimize(problem, rough.point, solver, journal, perfect=PERFECT * self.tol),
-        )
+        polish = partial(self._minimize, problem, solver=solver, journal=journal, perfect=PERFECT * self.tol)
+        return restarts.improve(first, problem, self.n_init, journal, polish)
 
     def _store_call(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
         """Set the fitted attributes; `partial_fit` keeps history and timings of the last `fit`, and adds to n_iter_."""
