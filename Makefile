@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCH := .venv/.bench
 
-.PHONY: demo test lint bench paper paper-quick clean
+.PHONY: demo test lint bench soak paper paper-quick clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m gramian.demo
@@ -20,6 +20,11 @@ lint: $(INSTALLED)
 
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
+
+# Mutated data files and mistakes in low-level calls, with numba's bounds checks; half an hour.
+soak: $(INSTALLED)
+	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.mutations --cases 50000 --seconds 900
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python tests/test_lowlevel_shapes.py 10000
 
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments

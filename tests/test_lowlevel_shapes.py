@@ -3,7 +3,7 @@
 The cases run in a process of their own, so that a crash is a failure and not the end of the tests. A soak run asks for
 more of them, with the bounds checks of numba:
 
-    NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/bounds python tests/test_lowlevel_shapes.py 10000 [first seed]
+    NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds python tests/test_lowlevel_shapes.py 10000 [first seed]
 """
 
 import json

@@ -309,7 +309,7 @@ BAD = {
     ),
     "diagonal": ({}, lambda D: change_entry(D, 4, 4, 1), r"X\[4, 4\] = 1.0; the diagonal must be 0, or NaN"),
     "infinite": ({}, lambda D: change_entry(D, 4, 3, np.inf), "infinity"),
-    "too large": ({}, lambda D: D * 1e200, "powers that are needed over- or underflow. Scale"),
+    "too large": ({}, lambda D: D * 1e200, "its powers overflow. Scale"),
     "not square": ({}, lambda D: D[:, :5], r"X has shape \(60, 5\); expected a square matrix"),
     "1-d": ({}, lambda D: D[0], "Expected 2D array"),
     "one sample": ({}, lambda D: D[:1, :1], "1 sample"),

@@ -203,8 +203,6 @@ def test_negative_targets_that_can_be_reached_do_not_warn(data):
     PSDRegressor(random_state=0).fit(-X[:, :, None] * X[:, None], -np.sum(X**2, axis=1))
 
 
-# The solver's own warning of steps that it passes over is not of the estimators.
-@pytest.mark.filterwarnings("ignore:the cost of 300 samples rose")
 def test_an_online_fit_from_an_exact_start_does_not_warn(dtype, rng):
     X, truth = rng.standard_normal((300, 5)).astype(dtype), rng.standard_normal((5, 2)).astype(dtype)
     y = np.sum((X @ truth) ** 2, axis=1)

@@ -45,6 +45,7 @@ def test_a_fit_that_no_start_improves_is_that_of_the_first_start_to_the_last_bit
     assert generators[0].random() == generators[1].random()
 
 
+@pytest.mark.filterwarnings("ignore:no prediction should be above 0")
 def test_no_further_start_is_tried_where_none_is_needed(rng):
     X, y, _, start = regression(rng, 100, 10, 2)
     noisy = y + 0.1 * y.std() * rng.standard_normal(100)

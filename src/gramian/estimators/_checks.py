@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from gramian.checks import as_numbers, check_kind, checked_number
+from gramian.checks import as_numbers, check_kind, check_sparse, checked_number
 from gramian.geometries import GEOMETRIES, Geometry
 from gramian.supervision.checks import read_labels
 
@@ -32,10 +33,12 @@ LARGEST_FULL = 5000
 def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return X, and y if given, as scikit-learn's `validate_data` does with these options.
 
-    In addition, masked entries and dates are refused, and y of objects is read: as numbers if `y_numeric` is True, else
-    as class labels.
+    In addition, sparse matrices are checked fully, and masked entries and dates are refused. y of objects is read: as
+    numbers if `y_numeric` is True, else as class labels.
     """
     check_kind("X", X)
+    if scipy.sparse.issparse(X):
+        check_sparse(X)
     if not (y is None or isinstance(y, str)):
         check_kind("y", y)
         if not options.get("y_numeric", False):

@@ -12,6 +12,7 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._penalties import Penalties, resolve_penalties
+from gramian.estimators._rounds import advice_on_rounds, ended_as_planned, round_length
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.objective import Block, Problem
@@ -23,10 +24,7 @@ from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
 
-#: The maximum number of iterations of a call of partial_fit.
-STREAM_LENGTH = 15
 CHOICES = ("identity", "lda", "pca", "random")
-ADVICE_ON_ROUNDS = "Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."
 
 
 class MetricLearner(LearnedDistance, PSDEstimator):
@@ -315,7 +313,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
                 start = supervision.begin(scene, start, resume=resume)
                 coordinates = coordinates.with_target_unit(supervision.target_unit)
             result = self._learn(scene, supervision, start, journal, resume)
-            planned = self._ended_as_planned(result, supervision, resume)
+            planned = ended_as_planned(result, supervision, resume)
             if planned:
                 result = replace(result, message=planned)
             self._store_result(coordinates.to_user(result.point.G), result, journal)
@@ -326,8 +324,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             if isinstance(supervision, GivenPairs) and supervision.y is not None:
                 calibrate_on_pairs(self, X, supervision, threshold if resume else None)
         if not planned:
-            length = STREAM_LENGTH if resume else supervision.round_length
-            self._warn(result, *([] if length is None else [ADVICE_ON_ROUNDS.format(length=length)]))
+            self._warn(result, *advice_on_rounds(supervision, resume))
         return self
 
     def _learn(self, scene: Scene, supervision: Supervision, start: Matrix, journal: Journal, resume: bool) -> Result:
@@ -340,7 +337,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             penalties = Penalties()
         else:
             penalties = resolve_penalties(self.regularisation, self.shrinkage, supervision, start)
-        length = STREAM_LENGTH if resume else supervision.round_length
+        length = round_length(supervision, resume)
         if resume and not solver.stops:
             solver = ConjugateGradient()
         for index in range(1 if resume else supervision.n_rounds):
@@ -389,14 +386,6 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         check_components(self.n_components, X.shape[1], self._resolve_geometry())
         check_samples(X, 2 if supervision.from_labels else 4)
         return X
-
-    def _ended_as_planned(self, result: Result, supervision: Supervision, resume: bool) -> str:
-        """Return the message of a fit whose last round was cut short on purpose; "" for others."""
-        length = STREAM_LENGTH if resume else supervision.round_length
-        if result.ending is not Ending.EXHAUSTED or result.n_iter != length:
-            return ""
-        rounds = "" if resume else f" in each of n_rounds={supervision.n_rounds} rounds"
-        return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

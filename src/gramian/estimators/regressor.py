@@ -11,16 +11,16 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.checks import checked_factor, checked_sense, checked_weight
-from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
+from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
+from gramian.estimators._regression import Data, balance_columns, check_shape, make_measurement, zero_is_best
 from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
 from gramian.losses import LOSSES, Loss
-from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
 from gramian.solvers.online import Memory, Schedule
@@ -30,19 +30,8 @@ from gramian.warn import warn_user
 
 __all__ = ["PSDRegressor"]
 
-# A factor between the sizes of columns from which on it matters.
-LARGEST_SPREAD = 100.0
 # The cost counts as zero below this share of tol: low noise must not be mistaken for none.
 PERFECT = 0.01
-
-
-class Data(NamedTuple):
-    """Validated input: vectors (n, d) or matrices (n, d, d), targets (n,), senses (n,) and weights (n,) of sum 1."""
-
-    X: Any
-    y: Vector
-    sense: Vector
-    weight: Vector
 
 
 class Stream(NamedTuple):
@@ -228,7 +217,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             bounded = self._resolve_geometry().bounded
             with journal.phase("coordinates"):
                 units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
-                coordinates = self._balance_columns(Coordinates.in_units(data.X, units), solver)
+                coordinates = balance_columns(Coordinates.in_units(data.X, units), self.geometry, solver)
             journal.cost_scale = coordinates.cost_scale(loss)
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
@@ -382,20 +371,6 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
         return coordinates.to_solver(self.factor_.astype(dtype))
 
-    def _balance_columns(self, coordinates: Coordinates, solver: Solver) -> Coordinates:
-        """Return coordinates in which the columns of X are of like size, where the geometry does not depend on that."""
-        if not solver.stops:
-            return coordinates
-        if isinstance(self.geometry, str) and self.geometry == "scaled":
-            return coordinates.equilibrated()
-        spread = column_spread(coordinates.features)
-        if spread > LARGEST_SPREAD:
-            warn_user(
-                f"the columns of X differ in size by a factor of {spread:.0e}: with geometry={self.geometry!r} the fit "
-                "may end far from its minimum. Standardise X, or choose geometry='scaled'.",
-            )
-        return coordinates
-
     def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
         """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
         if self.geometry != "scaled":
@@ -412,23 +387,3 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         # A homogeneous quadratic form has neither a constant nor a linear part.
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def zero_is_best(data: Data) -> bool:
-    """Return True if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
-    above, below = (data.y > 0) & (data.sense >= 0), (data.y < 0) & (data.sense <= 0)
-    return data.X.ndim == 2 and not above.any() and bool(below.any())
-
-
-def check_shape(X: Any) -> None:
-    """Raise a ValueError unless X holds vectors (n, d) or square matrices (n, d, d)."""
-    if X.ndim != 2 and (X.ndim != 3 or X.shape[1] != X.shape[2]):
-        raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
-
-
-def make_measurement(X: Any, coordinates: Coordinates) -> Measurement:
-    """Return the n measurements by vectors (n, d) or matrices (n, d, d), in the solver's units."""
-    if X.ndim == 2:
-        return Each(X.shape[0])
-    unit = coordinates.units.data**2
-    return Dense(X if unit == 1 else X * X.dtype.type(unit))

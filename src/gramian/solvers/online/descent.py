@@ -110,12 +110,14 @@ class Online(Solver):
             The indices of the measurements, in the order in which they are visited.
         """
         problem, n = evaluation.problem, len(order)
+        rounding = float(np.finfo(problem.dtype).eps) * problem.value_at_zero
         for retry in range(RETRIES):
             steps = 0.25**retry * schedule.steps(n, self.batch_size)
             with np.errstate(over="ignore", invalid="ignore"):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
                 new_evaluation = problem.evaluate(point)
-            if new_evaluation.value <= 2 * evaluation.value:
+            # At an exact fit every step is rounding.
+            if new_evaluation.value <= 2 * evaluation.value + rounding:
                 return new_evaluation, schedule.after(n)
         warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",

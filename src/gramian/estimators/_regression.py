@@ -1,0 +1,60 @@
+"""The data of a regression: checked, measured, in columns of like size."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gramian.coordinates import Coordinates, column_spread
+from gramian.measurements import Dense, Each, Measurement
+from gramian.solvers import Solver
+from gramian.types import Vector
+from gramian.warn import warn_user
+
+__all__ = ["Data", "balance_columns", "check_shape", "make_measurement", "zero_is_best"]
+
+# Columns that differ in size by more than this factor matter to geometries other than "scaled".
+LARGEST_SPREAD = 100.0
+
+
+class Data(NamedTuple):
+    """Validated input: vectors (n, d) or matrices (n, d, d), targets (n,), senses (n,) and weights (n,) of sum 1."""
+
+    X: Any
+    y: Vector
+    sense: Vector
+    weight: Vector
+
+
+def balance_columns(coordinates: Coordinates, geometry: Any, solver: Solver) -> Coordinates:
+    """Return coordinates in which the columns of X are of like size, where the geometry does not depend on that."""
+    if not solver.stops:
+        return coordinates
+    if isinstance(geometry, str) and geometry == "scaled":
+        return coordinates.equilibrated()
+    spread = column_spread(coordinates.features)
+    if spread > LARGEST_SPREAD:
+        warn_user(
+            f"the columns of X differ in size by a factor of {spread:.0e}: with geometry={geometry!r} the fit "
+            "may end far from its minimum. Standardise X, or choose geometry='scaled'.",
+        )
+    return coordinates
+
+
+def check_shape(X: Any) -> None:
+    """Raise a ValueError unless X holds vectors (n, d) or square matrices (n, d, d)."""
+    if X.ndim != 2 and (X.ndim != 3 or X.shape[1] != X.shape[2]):
+        raise ValueError(f"X has shape {X.shape}; expected vectors (n, d) or square matrices (n, d, d).")
+
+
+def make_measurement(X: Any, coordinates: Coordinates) -> Measurement:
+    """Return the n measurements by vectors (n, d) or matrices (n, d, d), in the solver's units."""
+    if X.ndim == 2:
+        return Each(X.shape[0])
+    unit = coordinates.units.data**2
+    return Dense(X if unit == 1 else X * X.dtype.type(unit))
+
+
+def zero_is_best(data: Data) -> bool:
+    """Return True if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
+    above, below = (data.y > 0) & (data.sense >= 0), (data.y < 0) & (data.sense <= 0)
+    return data.X.ndim == 2 and not above.any() and bool(below.any())
