@@ -110,14 +110,12 @@ class Online(Solver):
             The indices of the measurements, in the order in which they are visited.
         """
         problem, n = evaluation.problem, len(order)
-        rounding = float(np.finfo(problem.dtype).eps) * problem.value_at_zero
         for retry in range(RETRIES):
             steps = 0.25**retry * schedule.steps(n, self.batch_size)
             with np.errstate(over="ignore", invalid="ignore"):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
                 new_evaluation = problem.evaluate(point)
-            # At an exact fit every step is rounding.
-            if new_evaluation.value <= 2 * evaluation.value + rounding:
+            if new_evaluation.value <= 2 * evaluation.value:
                 return new_evaluation, schedule.after(n)
         warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
@@ -145,7 +143,9 @@ class Online(Solver):
         mean = mean_gradient_norm(subset, point, self.batch_size)
         if not np.isfinite(mean):
             raise ValueError(f"the mean norm of the gradients at the start is {mean}; scale the data or the start.")
-        if mean == 0:
+        # At an exact fit, gradients are rounding: steps in units of them would lead away.
+        exact = 1e3 * float(np.finfo(problem.dtype).eps) ** 2 * subset.value_at_zero
+        if mean == 0 or 0 <= subset.evaluate(point).value <= exact:
             return Schedule(0.0, 1.0)
         step, delay = self.choose_steps(subset, point, mean)
         return Schedule(step / mean, delay * max(m, least))
