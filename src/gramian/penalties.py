@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,14 @@ __all__ = ["Toward"]
 
 #: A symmetric (d, d) matrix Σ c A Bᵀ as a list of (c, A, B), with A and B of few columns. It is never formed.
 Products = list[tuple[float, Matrix, Matrix]]
+
+
+class PenaltyLine(NamedTuple):
+    """A penalty along Z + s T: its polynomial in s, shape (5,), constant first; and Z and T."""
+
+    quartic: Vector
+    Z: Matrix
+    T: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +103,7 @@ class Toward:
         form = 2 * float(np.vdot(Z.T @ Z, velocity.T @ velocity)) + 2 * float(np.vdot(velocity.T @ Z, Z.T @ velocity))
         return [(scale, Z, velocity), (scale, velocity, Z)], scale * form
 
-    def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> tuple[Vector, Matrix, Matrix]:
+    def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> PenaltyLine:
         """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and Z and T."""
         gram = [Z.T @ Z, Z.T @ T + T.T @ Z, T.T @ T]
         cross = [self.factor.T @ Z, self.factor.T @ T]
@@ -107,20 +115,20 @@ class Toward:
             for j, B in enumerate(cross):
                 quartic[i + j] -= 2 * float(np.vdot(A, B))
         quartic[0] += self.square
-        return 0.5 * self.scale * quartic, Z, T
+        return PenaltyLine(0.5 * self.scale * quartic, Z, T)
 
-    def along(self, line: tuple[Vector, Matrix, Matrix], s: float) -> tuple[float, float, float]:
+    def along(self, line: PenaltyLine, s: float) -> tuple[float, float, float]:
         """Return the value, slope and curvature at s."""
-        polynomial = np.polynomial.Polynomial(line[0])
+        polynomial = np.polynomial.Polynomial(line.quartic)
         return float(polynomial(s)), float(polynomial.deriv(1)(s)), float(polynomial.deriv(2)(s))
 
-    def quartic(self, line: tuple[Vector, Matrix, Matrix]) -> Vector:
+    def quartic(self, line: PenaltyLine) -> Vector:
         """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""
-        return line[0]
+        return line.quartic
 
-    def predict_along(self, line: tuple[Vector, Matrix, Matrix], s: float) -> Matrix:
+    def predict_along(self, line: PenaltyLine, s: float) -> Matrix:
         """Return Z + s T, shape (d, r)."""
-        return line[1] + s * line[2]
+        return line.Z + s * line.T
 
     def pieces(self, n_samples: int) -> Any:
         """Return the penalty itself, finely and coarsely: it is small."""

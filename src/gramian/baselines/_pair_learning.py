@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from gramian.checks import as_numbers
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
+from gramian.estimators._distance import calibrate_on_pairs
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import check_samples
+from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.supervision.pairs import Bounds
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "Constraints",
+    "LearnsFromBounds",
+    "LearnsFromLabels",
     "PairLearner",
     "check_distinct_pairs",
     "learn_from_pairs",
@@ -69,6 +72,58 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
             if supervision.y is not None:
                 learner._set_threshold_from(X, supervision, before)
     return learner
+
+
+class LearnsFromLabels:
+    """The method `fit` of learners of pairs."""
+
+    n_constraints: int | None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from class labels, by random pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d)
+        y : array, shape (n,)
+            At least two classes, one of them with two samples.
+
+        Returns
+        -------
+        self
+        """
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
+
+
+class LearnsFromBounds:
+    """The method `fit_pairs` of learners of squared distances that pairs should have at most, at least, or exactly."""
+
+    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
+        """Learn from pairs of samples.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        pairs : array of int, shape (m, 2)
+            Row indices of X. Pairs of samples that coincide are ignored.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            Whether the squared distance should equal its target, be at most, or be at least the target.
+        y : array of +1 and -1, shape (m,)
+            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
+
+        Returns
+        -------
+        self
+        """
+        X, pairs = pairs_of_points(X, pairs)
+        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
+
+    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
+        calibrate_on_pairs(self, X, given, before)
 
 
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,23 +11,23 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines._pair_learning import (
     Constraints,
-    learn_from_pairs,
+    LearnsFromBounds,
+    LearnsFromLabels,
     resolve_constraints,
     resolve_prior,
     store_matrix,
 )
 from gramian.checks import check_powers, checked_number
 from gramian.coordinates import data_unit_of
-from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import pairs_of_points
+from gramian.estimators._distance import LearnedDistance
+from gramian.supervision import GivenPairs
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
 __all__ = ["ITML"]
 
 
-class ITML(LearnedDistance, BaseEstimator):
+class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     """A full-rank Mahalanobis distance near to a prior A₀, with bounds on the distances of pairs.
 
     Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and relaxed bounds ξ, subject to zᵀAz <= ξ_i for near pairs and
@@ -111,44 +111,6 @@ class ITML(LearnedDistance, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, by random pairs of samples.
-
-        Parameters
-        ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
-            At least two classes, one of them with two samples.
-
-        Returns
-        -------
-        self
-        """
-        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
-
-    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
-        """Learn from pairs of samples.
-
-        Parameters
-        ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
-        pairs : array of int, shape (m, 2)
-            Row indices of X. Pairs of samples that coincide are ignored.
-        target : array, shape (m,), or float
-            Squared distances.
-        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            Whether the squared distance should equal its target, be at most, or be at least the target.
-        y : array of +1 and -1, shape (m,)
-            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
-
-        Returns
-        -------
-        self
-        """
-        X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
-
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
@@ -156,10 +118,6 @@ class ITML(LearnedDistance, BaseEstimator):
         checked_number("gamma", self.gamma, least=0, strict=True)
         checked_number("max_iter", self.max_iter, least=1, integer=True)
         checked_number("tol", self.tol, least=0)
-
-    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
-        calibrate_on_pairs(self, X, given, before)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""

@@ -8,13 +8,15 @@ from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
+    LearnsFromBounds,
+    LearnsFromLabels,
     learn_from_pairs,
     resolve_constraints,
     resolve_prior,
     store_matrix,
 )
 from gramian.checks import check_powers, checked_number
-from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
+from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix
@@ -22,7 +24,7 @@ from gramian.types import Matrix
 __all__ = ["LEGO"]
 
 
-class LEGO(LearnedDistance, BaseEstimator):
+class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     """A full-rank Mahalanobis distance, learned online by one step for each violated pair.
 
     A step minimises D(A, A_t) + ½ η (zᵀAz - y)², where D is the LogDet divergence and y the target squared distance.
@@ -93,44 +95,6 @@ class LEGO(LearnedDistance, BaseEstimator):
         self.n_epochs = n_epochs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, by random pairs of samples.
-
-        Parameters
-        ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
-            At least two classes, one of them with two samples.
-
-        Returns
-        -------
-        self
-        """
-        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
-
-    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
-        """Learn from pairs of samples.
-
-        Parameters
-        ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
-        pairs : array of int, shape (m, 2)
-            Row indices of X. Pairs of samples that coincide are ignored.
-        target : array, shape (m,), or float
-            Squared distances.
-        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            Whether the squared distance should equal its target, be at most, or be at least the target.
-        y : array of +1 and -1, shape (m,)
-            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
-
-        Returns
-        -------
-        self
-        """
-        X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
-
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue from the current A with pairs of new labelled samples; the first call is equivalent to `fit`.
 
@@ -161,10 +125,6 @@ class LEGO(LearnedDistance, BaseEstimator):
             checked_number("n_constraints", self.n_constraints, least=1, integer=True)
         checked_number("eta", self.eta, least=0, strict=True)
         checked_number("n_epochs", self.n_epochs, least=1, integer=True)
-
-    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
-        calibrate_on_pairs(self, X, given, before)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""

@@ -182,7 +182,7 @@ class LMNN(LearnedDistance, BaseEstimator):
             )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
-            Z, before, most = features.image(factor), objective, 2 * most
+            Z, before, most = scene.image(factor), objective, 2 * most
             objective, violated = find_violations(Z, labels, targets, self.mu, most)
             change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = index + 1, objective

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import BaseEstimator
 
-from gramian.baselines._pair_learning import check_distinct_pairs, learn_from_pairs, store_matrix
+from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import check_powers, checked_number
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
@@ -18,7 +18,7 @@ from gramian.types import Matrix, Vector
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
 
 
-class POLA(LearnedDistance, BaseEstimator):
+class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     """A Mahalanobis distance and a threshold b on its square, which separate near from far pairs by a margin of 1.
 
     The constraint of a pair with sign y is y (b - zᵀAz) >= 1. If it is violated, (A, b) is projected onto it, and then
@@ -74,21 +74,6 @@ class POLA(LearnedDistance, BaseEstimator):
         self.n_constraints = n_constraints
         self.n_epochs = n_epochs
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, by random pairs of samples.
-
-        Parameters
-        ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
-            At least two classes, one of them with two samples.
-
-        Returns
-        -------
-        self
-        """
-        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
 
     def fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Learn from pairs of samples.

@@ -8,7 +8,7 @@ import numpy as np
 
 from gramian._kernels.samples import each_along, each_predict, each_weigh
 from gramian.checks import checked_number
-from gramian.measurements.measurement import Measurement, check_rows
+from gramian.measurements.measurement import Measurement, SampleIndices, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Each"]
@@ -70,6 +70,6 @@ class Each(Measurement):
         n_rows = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
         return Each(n_rows), rows
 
-    def sample_indices(self) -> tuple[Vector, Vector]:
+    def sample_indices(self) -> SampleIndices:
         """Return i = 0, ..., N - 1 and j = -1, shape (N,) each."""
-        return np.arange(self.n_samples), np.full(self.n_samples, -1)
+        return SampleIndices(np.arange(self.n_samples), np.full(self.n_samples, -1))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gramian.checks import as_real
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Measurement", "check_indices", "check_range", "check_rows"]
+__all__ = ["Measurement", "SampleIndices", "check_indices", "check_range", "check_rows"]
+
+
+class SampleIndices(NamedTuple):
+    """The samples of measurements (x_i - x_j)(x_i - x_j)ᵀ, shape (m,) each; second is -1 for x_i alone."""
+
+    first: Vector
+    second: Vector
 
 
 class Measurement(ABC):
@@ -128,7 +135,7 @@ class Measurement(ABC):
         """
         return None
 
-    def sample_indices(self) -> tuple[Vector, Vector] | None:
+    def sample_indices(self) -> SampleIndices | None:
         """Return indices i and j, shape (m,) each, if every X is (x_i - x_j)(x_i - x_j)ᵀ, or x_i x_iᵀ where j = -1.
 
         None, the default, says that the matrices have another form. Only measurements of this form have compiled

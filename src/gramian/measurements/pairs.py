@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Measurement, check_indices, check_range, check_rows
+from gramian.measurements.measurement import Measurement, SampleIndices, check_indices, check_range, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Pairs"]
@@ -67,7 +67,7 @@ class Pairs(Measurement):
         """Return consecutive pairs of the same samples, without a copy."""
         return Pairs(self.pairs[cut])
 
-    def sample_indices(self) -> tuple[Vector, Vector]:
+    def sample_indices(self) -> SampleIndices:
         """Return the indices of the first and of the second samples, shape (m,) each."""
         first, second = (np.ascontiguousarray(column) for column in self.pairs.T)
-        return first, second
+        return SampleIndices(first, second)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.execution import Execution, Serial
 from gramian.features import Features
-from gramian.starts.moments import second_moment
+from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.starts.situation import Situation
 from gramian.types import Matrix
 
@@ -42,7 +42,20 @@ def principal_directions(
         return np.ascontiguousarray(np.linalg.eigh(second_moment(features, execution))[1][:, ::-1][:, :rank])
     # A randomised range finder: three rounds of products are enough for a start.
     Q = rng.standard_normal((d, min(rank + MORE_COLUMNS, n, d))).astype(features.dtype)
+    shards = place_rows(features, execution)
     for _ in range(ROUNDS):
-        Q = np.linalg.qr(features.pull(features.image(Q)))[0]
-    right = np.linalg.svd(features.image(Q), full_matrices=False)[2]
-    return np.ascontiguousarray((Q @ right.T)[:, :rank])
+        Q = np.linalg.qr(execution.run(pull_image, shards, Q=Q)[1])[0]
+    # The right singular vectors of X Q are the eigenvectors of its Gram matrix.
+    right = np.linalg.eigh(execution.run(image_gram, shards, Q=Q)[1])[1][:, ::-1]
+    return np.ascontiguousarray((Q @ right.astype(Q.dtype))[:, :rank])
+
+
+def pull_image(rows: Rows, *, Q: Matrix) -> tuple[None, Matrix]:
+    """Sum Xᵀ X Q, shape (d, k)."""
+    return None, rows.features.pull(rows.features.image(Q))
+
+
+def image_gram(rows: Rows, *, Q: Matrix) -> tuple[None, Matrix]:
+    """Sum (X Q)ᵀ (X Q), shape (k, k), in float64."""
+    Z = rows.features.image(Q).astype(np.float64)
+    return None, Z.T @ Z

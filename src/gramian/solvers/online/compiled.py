@@ -74,7 +74,7 @@ def compiled_samples(problem: Problem) -> Samples | None:
     indices = term.measurement.sample_indices()
     if indices is None or not term.loss.compiled:
         return None
-    X = problem.blocks[0].features.contiguous(differences=bool((indices[1] >= 0).all()))
+    X = problem.blocks[0].features.contiguous(differences=bool((indices.second >= 0).all()))
     # The weights of a term sum to one over all measurements. A batch uses the mean of its losses instead.
     weight = term.weight * len(term.measurement)
     return None if X is None else Samples(X, *indices, term.target, term.sense, weight)
