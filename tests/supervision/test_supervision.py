@@ -81,6 +81,15 @@ def test_label_triplets_are_found_anew_in_the_present_metric(wine, rng):
     assert (first != other).any()
 
 
+@pytest.mark.parametrize("name", SUPERVISIONS)
+def test_the_length_is_known_before_the_fit_begins(name, wine, rng):
+    supervision = make(name, wine[1], rng)
+    supervision.check(len(wine[0]))
+    before = len(supervision)
+    supervision.begin(Scene(Array(wine[0]), rng), np.eye(13))
+    assert len(supervision) == before > 0
+
+
 def test_label_pairs_are_of_both_kinds_and_bounded_by_percentiles(wine, rng):
     X, y = wine
     supervision = LabelPairs(y, 200)

@@ -147,6 +147,7 @@ class LabelPairs(Supervision):
 
     def __init__(self, labels: Any, n_pairs: int | None = None, *, balanced: bool = False) -> None:
         self.labels, self.n_pairs, self.balanced = labels, n_pairs, balanced
+        self.given: GivenPairs | None = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -154,7 +155,7 @@ class LabelPairs(Supervision):
         return cls(y, learner.n_constraints, balanced=learner.balanced)
 
     def __len__(self) -> int:
-        return len(self.given)
+        return default_n_pairs(self.labels) if self.n_pairs is None else int(self.n_pairs)
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there are at least two classes, one of them with two samples."""
@@ -164,10 +165,9 @@ class LabelPairs(Supervision):
 
     def draw(self, rng: np.random.Generator) -> GivenPairs:
         """Return random pairs, with signs: +1 where they share a label, -1 where not."""
-        m = default_n_pairs(self.labels) if self.n_pairs is None else int(self.n_pairs)
-        pairs, same = labelled_pairs(self.labels, m, balanced=self.balanced, random_state=rng)
+        pairs, same = labelled_pairs(self.labels, len(self), balanced=self.balanced, random_state=rng)
         if same.all() or not same.any():
-            pairs, same = labelled_pairs(self.labels, m, balanced=True, random_state=rng)
+            pairs, same = labelled_pairs(self.labels, len(self), balanced=True, random_state=rng)
         given = GivenPairs(pairs, y=np.where(same, 1, -1))
         given.check(len(self.labels))
         return given
@@ -181,12 +181,13 @@ class LabelPairs(Supervision):
 
     def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
         """Return the mean over pairs of ½ (violation / typical target)²."""
+        assert self.given is not None
         return self.given.terms(scene, factor)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few pairs hardly move the distance."""
-        return self.given.default_penalty(rank, n_features)
+        return n_features / len(self)
 
     def summary(self) -> dict[str, Any]:
-        """Return the bounds."""
-        return self.given.summary()
+        """Return the bounds, once pairs are drawn."""
+        return {} if self.given is None else self.given.summary()
