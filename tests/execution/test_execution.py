@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from time import sleep
 
 import numpy as np
 import pytest
@@ -148,6 +149,20 @@ def test_work_stays_beside_its_block_and_totals_are_summed(execution):
 def test_a_failure_reaches_the_caller(execution):
     with pytest.raises(ValueError, match="three"):
         execution.run(fail_on_three, execution.place(list(range(10))))
+
+
+def test_no_thread_works_on_after_a_failure():
+    done = []
+
+    def fail_or_work(k):
+        if k == 0:
+            raise ValueError("first")
+        sleep(0.05)
+        done.append(k)
+
+    with pytest.raises(ValueError, match="first"):
+        Threads(2).share(fail_or_work, [(0,), (1,)])
+    assert done == [1]
 
 
 @executions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
 from time import perf_counter
 from typing import Any
@@ -95,7 +95,11 @@ class Threads:
         length, errors = -(-len(items) // effective_n_jobs(self.n)), np.geterr()
         others = range(length, len(items), length)
         futures = [pool.submit(call_on_each, function, items[i : i + length], errors) for i in others]
-        results = [function(*item) for item in items[:length]]
+        try:
+            results = [function(*item) for item in items[:length]]
+        finally:
+            # After a failure or an interruption, no thread goes on with what the caller has left.
+            wait(futures)
         return results + [result for future in futures for result in future.result()]
 
 
