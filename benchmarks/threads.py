@@ -1,13 +1,22 @@
-"""Whole fits with one and with two threads, in turns; the bare products of the same data are timed beside them."""
+"""Whole fits with one and with two threads, in turns.
+
+Two limits are timed beside them. The bare products of the same data, each thread on its rows; and products of small
+matrices in two processes that share nothing, which says how much the machine gives for two of its cores at all. Two
+cores that are threads of one physical core give about 1.0 for work that is bound by arithmetic, and 1.7 or more for
+work that waits for memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load_split
 from benchmarks.neighbours import run_quietly
@@ -57,6 +66,35 @@ def multiply(X: np.ndarray, rank: int, threads: int) -> None:
         list(pool.map(lambda c: np.dot(S[c[0] : c[-1] + 1].T, X[c[0] : c[-1] + 1]), cuts))
 
 
+def multiply_small(results: Any, repeats: int = 150, size: int = 512) -> None:
+    """Put the products per second of a matrix (size, size) with another into a queue."""
+    A = np.ones((size, size))
+    with threadpool_limits(1):
+        np.dot(A, A)
+        begin = perf_counter()
+        for _ in range(repeats):
+            np.dot(A, A)
+    results.put(repeats / (perf_counter() - begin))
+
+
+def machine_gain(repeats: int = 5) -> float:
+    """Return the rate of products of two processes over that of one, the median of some turns."""
+    context = get_context("spawn")
+    gains = []
+    for _ in range(repeats):
+        rates = []
+        for count in (1, 2):
+            results = context.Queue()
+            processes = [context.Process(target=multiply_small, args=(results,)) for _ in range(count)]
+            for process in processes:
+                process.start()
+            rates.append(sum(results.get() for _ in processes))
+            for process in processes:
+                process.join()
+        gains.append(rates[1] / rates[0])
+    return float(np.median(gains))
+
+
 def compare(task: str, make: Callable[[], tuple[Callable[[int], Any], np.ndarray, int]], repeats: int) -> Row | None:
     """Print the seconds with one and two threads of a fit and of bare products, and return the row of the fit."""
     try:
@@ -77,6 +115,7 @@ def main() -> list[Row]:
     """Print the table, and return its rows."""
     print_heading("Whole fits with one and two threads, one BLAS thread in each")
     print(f"{'':44}{'one':>10}{'two':>10}{'ratio':>8}")
+    print(f"{'products in two processes that share nothing':64}{machine_gain():8.2f}")
     rows = [
         compare("regression, n=400000 d=50 r=10", make_regression, 7),
         compare("metric from 100000 pairs, 6238 x 617, rank 50", make_pairs, 5),

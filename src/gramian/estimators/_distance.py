@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gramian.checks import check_kind
 from gramian.estimators._available import available_if
 from gramian.estimators._checks import validate_input
+from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
 from gramian.supervision import GivenPairs
 from gramian.supervision.checks import checked_signs
@@ -71,7 +72,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             return row_lengths((points[:, 0] - points[:, 1]) @ self.components_.T)
         Z = self._map_to_array(X)
         index = check_indices(pairs, "pairs", 2, len(Z))
-        return row_lengths(Z[index[:, 0]] - Z[index[:, 1]])
+        return pair_lengths(Z, Pairs(index))
 
     def pair_score(self, pairs: Any, X: Any = None) -> Vector:
         """Return minus the learned distances of pairs, shape (m,): a similarity score.
@@ -162,11 +163,21 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def row_lengths(Z: Matrix) -> Vector:
-    """Return the Euclidean lengths of the rows (m,), scaled by a power of two where their squares may overflow."""
+    """Return the Euclidean lengths of the rows of Z, shape (m,)."""
+    exponent = overflow_exponent(Z)
+    return np.ldexp(np.linalg.norm(np.ldexp(Z, -exponent) if exponent else Z, axis=1), exponent)
+
+
+def pair_lengths(Z: Matrix, pairs: Pairs) -> Vector:
+    """Return the Euclidean distances of pairs of rows of Z, shape (m,)."""
+    exponent = overflow_exponent(Z)
+    return np.ldexp(np.sqrt(pairs.predict(np.ldexp(Z, -exponent) if exponent else Z)), exponent)
+
+
+def overflow_exponent(Z: Matrix) -> int:
+    """Return the power of two by which Z must be divided so that squares keep the range of the type; mostly 0."""
     exponent = int(np.frexp(np.abs(Z).max(initial=0))[1])
-    if abs(exponent) < LARGEST_EXPONENT:
-        return np.linalg.norm(Z, axis=1)
-    return np.ldexp(np.linalg.norm(np.ldexp(Z, -exponent), axis=1), exponent)
+    return 0 if abs(exponent) < LARGEST_EXPONENT else exponent
 
 
 def best_threshold(distance: Vector, y: Vector, strategy: str) -> float:
