@@ -3,15 +3,35 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCH := .venv/.bench
+LOWEST := .venv-lowest/.installed
+# The tests that call kernels most directly, and what is quick among the tests of everything else.
+KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
+LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
+  tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
+  tests/estimators/test_subspace.py README.md docs
 
-.PHONY: demo test lint bench soak paper paper-quick clean
+.PHONY: demo test test-kernels test-lowest test-lowest-quick lint bench soak trust paper paper-quick clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m gramian.demo
 
-test: lint
-	$(BIN)/python -m pytest
+test: lint test-kernels
+	$(BIN)/python -X dev -m pytest
 	GRAMIAN_OFFLINE=1 $(BIN)/python -m experiments --quick
+
+# The kernels as plain Python, and compiled with checks of every index. A dtype does not change where a kernel reads, so
+# the second is for float64 alone: it compiles all anew.
+test-kernels: $(INSTALLED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -X dev -m pytest -q $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python -X dev -m pytest -q $(KERNEL_TESTS) \
+	  -k "not float32" --ignore=tests/_kernels/test_cache.py
+
+# All tests with the lowest versions that pyproject.toml names, in an environment of their own.
+test-lowest: $(LOWEST)
+	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest
+
+test-lowest-quick: $(LOWEST)
+	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest -q $(LOWEST_QUICK)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -23,8 +43,11 @@ bench: $(BENCH)
 
 # Mutated data files and mistakes in low-level calls, with numba's bounds checks; half an hour.
 soak: $(INSTALLED)
-	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.mutations --cases 50000 --seconds 900
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python tests/test_lowlevel_shapes.py 10000
+	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.trust --soak 15
+
+# docs/trust.md: the tests counted anew; the results of `make soak` as they are stored.
+trust: $(INSTALLED)
+	$(BIN)/python -m harness.trust --count
 
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments
@@ -37,9 +60,15 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,baselines,paper]"
 	touch $(INSTALLED)
 
+$(LOWEST): pyproject.toml harness/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -e . \
+	  $$($(PYTHON) -m harness.lowest)
+	touch $(LOWEST)
+
 $(BENCH): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	touch $(BENCH)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lowest build .pytest_cache .mypy_cache .ruff_cache

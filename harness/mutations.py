@@ -77,7 +77,7 @@ def examples() -> dict[str, Arrays]:
 
     soybean = rng.integers(4, size=(683, 35)).astype(np.float32)
     soybean[rng.random(soybean.shape) < 0.01] = np.nan
-    X = scipy.sparse.random_array((18846, 130108), density=1e-6, format="csr", rng=rng)
+    X = scipy.sparse.random(18846, 130108, 1e-6, "csr", None, rng)
     counts = (1 + 9 * X.data).astype(np.uint16)
     return {
         "balance_scale": {

@@ -35,7 +35,7 @@ def test_features_equal_the_explicit_matrix(kind, rng, dtype):
 
 
 def test_as_features_keeps_sparse_data_sparse(rng):
-    X = scipy.sparse.random_array((5, 4), density=0.5, rng=rng)
+    X = scipy.sparse.csr_array(scipy.sparse.random(5, 4, 0.5, "csr", None, rng))
     assert isinstance(as_features(X), Sparse)
     assert isinstance(as_features(X.toarray()), Array)
 

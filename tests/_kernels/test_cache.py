@@ -13,6 +13,7 @@ import pytest
 import gramian
 from gramian._kernels import compiled
 
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is stored where numba compiles nothing")
 SOURCE = str(Path(gramian.__file__).parents[1])
 # numba tries NUMBA_CACHE_DIR, the package's own folder and the home folder. For root every folder is writable, so the
 # second is left out of numba's list.

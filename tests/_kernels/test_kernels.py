@@ -3,6 +3,7 @@
 import copy
 import inspect
 
+import numba
 import numpy as np
 import pytest
 
@@ -35,19 +36,20 @@ def arguments(rng, dtype):
     }
 
 
-def compiled_functions(*modules):
+def kernels_of(*modules):
+    """Return the kernels that modules define, by name; with NUMBA_DISABLE_JIT=1 they are plain functions."""
     return {
-        name: getattr(module, name)
+        name: value
         for module in modules
-        for name in dir(module)
-        if hasattr(getattr(module, name), "py_func")
+        for name, value in vars(module).items()
+        if callable(value) and not inspect.isclass(value) and value.__module__ == module.__name__
     }
 
 
-KERNELS = compiled_functions(samples, pairs, squared, huber, triangles)
+KERNELS = kernels_of(samples, pairs, squared, huber, triangles)
 # These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
 # (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
-IN_PLACE = compiled_functions(subspace, neighbours)
+IN_PLACE = kernels_of(subspace, neighbours)
 
 
 def test_every_kernel_has_a_reference():
@@ -56,9 +58,16 @@ def test_every_kernel_has_a_reference():
     assert not set(KERNELS) & set(IN_PLACE)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="kernels are plain functions where numba compiles nothing")
 @pytest.mark.parametrize("name", [*KERNELS, *IN_PLACE])
 def test_kernels_release_the_gil(name):
     assert (KERNELS | IN_PLACE)[name].targetoptions["nogil"]
+
+
+@pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="indices are checked with NUMBA_BOUNDSCHECK=1 only")
+def test_an_index_out_of_bounds_is_noticed():
+    with pytest.raises(IndexError):
+        pairs.pairs_predict(np.array([[0, 3]]), np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -16,7 +16,6 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gramian._kernels import logdet, reference_logdet
 from gramian.baselines import KernelSpectralRegression, LogDetKL, MaximumVarianceUnfolding
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.baselines.spectral_regression import build_graph
@@ -186,33 +185,6 @@ def test_use_before_fit(kind):
 
 
 # LogDet-KL.
-
-
-@pytest.mark.parametrize("share", [0.5, 0.99, 1.0])
-@pytest.mark.parametrize("r", [1, 2, 5, 8])
-def test_the_compiled_sweep_equals_the_reference(rng, share, r):
-    G, m = rng.standard_normal((20, r)), 60
-    first = rng.integers(20, size=m)
-    second = (first + rng.integers(1, 20, size=m)) % 20
-    inverse, sense = 1 / (0.1 + 5 * rng.random(m)), rng.integers(-1, 2, size=m).astype(np.int8)
-    inverse[np.flatnonzero(sense > 0)[:3]] = np.inf
-    duals, cores = np.zeros((2, m)), np.stack([np.eye(r)] * 2)
-    for _ in range(3):
-        order = rng.permutation(m)
-        changes = [
-            module.logdet_sweep(G, first, second, inverse, sense, share, order, dual, core)
-            for module, dual, core in zip((logdet, reference_logdet), duals, cores, strict=True)
-        ]
-        assert changes[0] == pytest.approx(changes[1], rel=1e-9)
-    np.testing.assert_allclose(duals[0], duals[1], rtol=1e-8, atol=1e-8 * np.abs(duals).max())
-    np.testing.assert_allclose(cores[0], cores[1], rtol=1e-8, atol=1e-8 * np.abs(cores).max())
-
-
-def test_the_reference_step_is_a_cholesky_factor(rng):
-    w = rng.standard_normal(6)
-    for beta in (3.0, -0.9 / (w @ w)):
-        L = reference_logdet.cholesky_step(beta, w)
-        np.testing.assert_allclose(L, np.linalg.cholesky(np.eye(6) + beta * np.outer(w, w)), atol=1e-14)
 
 
 @pytest.mark.parametrize("slack", [0.1, 1.0, 10.0])

@@ -1,6 +1,5 @@
 """The baselines that learn Mahalanobis distances: optimality conditions, and shared behaviour."""
 
-import inspect
 import pickle
 import warnings
 
@@ -14,7 +13,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gramian._kernels import logdet_metric, reference_logdet_metric
 from gramian.baselines import ITML, LEGO, LMNN, POLA
 from gramian.baselines.pola import project_onto_cone, project_onto_pair
 from gramian.supervision import labelled_pairs
@@ -252,27 +250,6 @@ def test_coincident_samples_say_nothing(learner, iris):
     for learn in (model.fit_pairs, getattr(model, "partial_fit_pairs", model.fit_pairs)):
         with pytest.raises(ValueError, match="the samples of every pair coincide"):
             learn(twice, [[0, 150], [7, 157]], y=[1, -1])
-
-
-# Compiled kernels.
-
-
-@pytest.mark.parametrize("d", [1, 2, 5, 8])
-def test_kernels_equal_their_references(rng, d):
-    X = rng.standard_normal((30, d))
-    first, second = np.arange(20), np.arange(20) + rng.integers(1, 10, size=20)
-    sense, target = rng.integers(-1, 2, size=20), rng.uniform(0.5, 4, size=20)
-    found = []
-    for kernels in (logdet_metric, reference_logdet_metric):
-        A, B, dual, inverse = np.eye(d), np.eye(d), np.zeros(20), 1 / target
-        change = [kernels.itml_cycle(X, first, second, sense, 0.7, A, dual, inverse) for _ in range(3)]
-        updates = kernels.lego_pass(X, first, second, target, sense, 0.3, B)
-        found.append([*change, A, dual, inverse, updates, B])
-    assert 0 < updates < 20
-    for compiled, plain in zip(*found, strict=True):
-        assert np.allclose(compiled, plain, rtol=1e-11, atol=1e-13)
-    references = {name for name, _ in inspect.getmembers(reference_logdet_metric, inspect.isfunction)}
-    assert references == {"itml_cycle", "lego_pass"}
 
 
 # ITML

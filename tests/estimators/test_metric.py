@@ -176,7 +176,7 @@ def test_few_samples_are_solved_in_their_span(rng):
 
 def test_sparse_data_is_not_made_dense(rng):
     labels = rng.integers(3, size=150)
-    X = scipy.sparse.random_array((150, 3000), density=0.02, rng=rng, format="csr")
+    X = scipy.sparse.csr_array(scipy.sparse.random(150, 3000, 0.02, "csr", None, rng))
     X = X + scipy.sparse.csr_array((labels[:, None] == np.arange(3)).astype(float) @ (rng.random((3, 3000)) < 0.01))
     model = MetricLearner(4, random_state=0).fit(X, labels)
     assert model.transform(X).shape == (150, 4)

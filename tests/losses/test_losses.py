@@ -1,9 +1,10 @@
 """The identities of gramian.contracts on all losses, and the formulas of single losses."""
 
+import numba
 import numpy as np
 import pytest
 
-from gramian.contracts.loss import LOSS_IDENTITIES
+from gramian.contracts.loss import LOSS_IDENTITIES, check_dtype
 from gramian.losses import LOSSES, Hinge, Huber, Linear, Loss, Squared
 
 EXAMPLES = [loss for kind in LOSSES.values() for loss in kind.examples]
@@ -12,6 +13,8 @@ EXAMPLES = [loss for kind in LOSSES.values() for loss in kind.examples]
 @pytest.mark.parametrize("identity", LOSS_IDENTITIES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("loss", EXAMPLES, ids=repr)
 def test_every_loss_satisfies_its_identities(loss, identity, rng):
+    if numba.config.DISABLE_JIT and identity is check_dtype:
+        pytest.skip("without machine code a kernel returns NumPy's scalars")
     identity(loss, rng)
 
 

@@ -136,7 +136,9 @@ def check_no_isolated_sample(known: Dissimilarities) -> None:
 
 def build_graph(known: Dissimilarities) -> Any:
     """Return the distances as a sparse lower triangle (n, n); raise a ValueError unless the graph is connected."""
-    graph = scipy.sparse.csr_array((np.sqrt(known.squared), tuple(known.pairs.T)), shape=(known.n_samples,) * 2)
+    # Up to SciPy 1.12 shortest paths need indices of 32 bits.
+    places = tuple(known.pairs.T.astype(np.int32))
+    graph = scipy.sparse.csr_array((np.sqrt(known.squared), places), shape=(known.n_samples,) * 2)
     parts, labels = connected_components(graph, directed=False)
     if parts > 1:
         some = ", ".join(str(i) for i in np.unique(labels, return_index=True)[1][:5])
