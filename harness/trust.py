@@ -146,7 +146,8 @@ def render_runs(runs: list[dict[str, Any]]) -> str:
     headings = ["run", "cases", "refused", "right", "faults", "seed", "minutes", "date", "commit"]
     return (
         "## Damaged files and wrong calls\n\n"
-        "Random cases, each of which a seed and a number repeat. *Refused* is a clear error, *right* a result that was\nchecked; everything else is a fault. `make soak` repeats the runs.\n\n"
+        "Random cases, each of which a seed and a number repeat. *Refused* is a clear error, *right* a "
+        "result that was\nchecked; everything else is a fault. `make soak` repeats the runs.\n\n"
         + markdown_table(headings, [[show(row[name]) for name in headings] for row in runs])
         + "\n"
     )
