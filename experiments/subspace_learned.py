@@ -177,7 +177,10 @@ def draw_planes(axes: Any, fixed: dict[str, Any], learned: dict[str, Any]) -> No
     axes.scatter(*np.array(learned["samples"]).T, s=4, color="0.5", alpha=0.6)
     for direction in np.array(learned["target"]).T:
         axes.plot(*np.outer(direction / np.linalg.norm(direction), [-3, 3]), color="black", lw=1.5)
-    axes.set(title="planes", xticklabels=[], yticklabels=[], zticklabels=[])
+    axes.set(title="planes")
+    # Lists of no labels collapse the layout of matplotlib 3.8.
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_major_formatter("")
     axes.set_box_aspect(None, zoom=1.1)
     line = axes.plot([], [], color="black", lw=1.5, label="target's axes")
     patches = [Patch(color=FIXED, alpha=0.35, label="PCA, fixed"), Patch(color=LEARNED, alpha=0.35, label="learned")]
