@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCH := .venv/.bench
 LOWEST := .venv-lowest/.installed
-# The tests that call kernels most directly, and what is quick among the tests of everything else.
+# The tests that call kernels most directly, and the part of all tests that runs with the lowest versions in CI.
 KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
 LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
   tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
@@ -43,9 +43,10 @@ bench: $(BENCH)
 
 # Mutated data files and mistakes in low-level calls, with numba's bounds checks; half an hour.
 soak: $(INSTALLED)
-	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.trust --soak 15
+	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.mutations --cases 50000 --seconds 900
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python tests/test_lowlevel_shapes.py 10000
 
-# docs/trust.md: the tests counted anew; the results of `make soak` as they are stored.
+# docs/trust.md: the tests counted anew; the last soak as it is stored.
 trust: $(INSTALLED)
 	$(BIN)/python -m harness.trust --count
 

@@ -2,39 +2,35 @@
 
     python -m harness.trust            writes the page from what is stored in docs/trust/
     python -m harness.trust --count    counts the tests first
-    python -m harness.trust --soak 15  loads mutated files and makes mistakes in low-level calls first, 15 minutes each
 
-Stored are `counts.json` (cases that pytest collects), `runs.json` (runs of mutations and of mistakes in calls) and
-`soak.json` (generated input for every estimator). A number on the page is read from one of them, never typed.
+Stored are `counts.json`, the cases that pytest collects, and `soak.json`, the last soak of random cases. A number on
+the page is read from one of them, never typed.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
-import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harness import mutations
 from harness.promises import PROMISES, Promise
 from harness.provenance import current_commit
 from harness.store import read_json, write_json, write_text
 from harness.tables import markdown_table
 
-__all__ = ["PAGE", "STORED", "count_tests", "read_stored", "render_page", "tests_of"]
+__all__ = ["PAGE", "STORED", "count_tests", "named_tests", "read_stored", "render_page"]
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "trust"
 PAGE = ROOT / "docs" / "trust.md"
 ADVICE = "Restore it, or make it again: python -m harness.trust --help."
-CALLS_A_ROUND = 1000
+# How the cases of a soak end.
+ENDS = ("cases", "refused", "faults")
 
 INTRODUCTION = """\
 # What can be trusted
@@ -47,8 +43,16 @@ index; `make test-lowest` runs all tests with the lowest versions that `pyprojec
 pytest collects; many of them loop over further data.
 """
 
+SOAK = """\
+## Random cases
 
-def tests_of(promises: Iterable[Promise]) -> list[str]:
+`make soak` draws cases at random until its time is over. Mutated files of data sets are loaded in processes of limited
+memory; low-level calls run with numba's checks of every index. A seed and a number repeat a case. *Refused* is an error
+in clear words; a *fault* is a wrong result, any other error, or the end of the process.
+"""
+
+
+def named_tests(promises: Iterable[Promise]) -> list[str]:
     """Return the tests that promises name, each once, in their order."""
     return list(dict.fromkeys(test for promise in promises for test in promise.tests))
 
@@ -65,49 +69,6 @@ def count_tests(tests: Iterable[str]) -> dict[str, int]:
     return {test: counts[test] for test in tests}
 
 
-def run_mutations(seed: int, seconds: float) -> dict[str, Any]:
-    """Return a row with how loads of mutated files ended, of as many as the time allows."""
-    counts = mutations.soak(sys.maxsize, seed, seconds)
-    sys.stderr.writelines(f"{end}\n" for end in counts if end.startswith("fault"))
-    ends = {"refused": counts["refused"], "right": counts["loaded"]}
-    return {"run": "mutated files of data sets", "cases": counts.total()} | ends
-
-
-def run_calls(seed: int, seconds: float) -> dict[str, Any]:
-    """Return a row with how low-level calls with mistakes ended, under checks of every index."""
-    script = ROOT / "tests" / "test_lowlevel_shapes.py"
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(ROOT / "build" / "bounds")}
-    begin, first, counts = time.monotonic(), seed, Counter()
-    while time.monotonic() - begin < seconds:
-        command = [sys.executable, str(script), str(CALLS_A_ROUND), str(first)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        counts["cases"] += CALLS_A_ROUND
-        # A process that ended early has no counts: what it did not count is a fault.
-        for end, count in json.loads(done.stdout.splitlines()[-1] if done.stdout else "{}").items():
-            counts[end.split()[-1]] += count
-        sys.stderr.write(done.stderr[-2000:])
-        first += CALLS_A_ROUND
-    ends = {"refused": counts["refused"], "right": counts["right"]}
-    return {"run": "low-level calls with mistakes, indices checked", "cases": counts["cases"]} | ends
-
-
-def complete_row(row: dict[str, Any], seed: int, seconds: float) -> dict[str, Any]:
-    """Return a row of a run that took so many seconds, with its faults and seed."""
-    faults = row["cases"] - row["refused"] - row["right"]
-    return row | {"faults": faults, "seed": seed, "minutes": round(seconds / 60, 1)}
-
-
-def run_all(seed: int, seconds: float) -> list[dict[str, Any]]:
-    """Return a row for each run, of so many seconds each."""
-    # The commit that is checked out now is the one that runs.
-    rows, begun = [], stamp()
-    for run in (run_mutations, run_calls):
-        begin = time.monotonic()
-        row = run(seed, seconds)
-        rows.append(complete_row(row, seed, time.monotonic() - begin) | begun)
-    return rows
-
-
 def stamp() -> dict[str, str]:
     """Return today's date and the commit of the checkout."""
     return {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": current_commit()}
@@ -121,8 +82,6 @@ def read_stored(folder: Path = STORED) -> dict[str, Any]:
 def render_page(promises: Iterable[Promise], stored: dict[str, Any]) -> str:
     """Return the page as Markdown; a section without stored results is left out."""
     sections = [INTRODUCTION, render_promises(list(promises), stored["counts"])]
-    if runs := stored.get("runs"):
-        sections.append(render_runs(runs))
     if soak := stored.get("soak"):
         sections.append(render_soak(soak))
     return "\n".join(sections)
@@ -142,50 +101,22 @@ def render_promises(promises: list[Promise], counts: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_runs(runs: list[dict[str, Any]]) -> str:
-    """Return the section on mutated files and mistakes in calls."""
-    headings = ["run", "cases", "refused", "right", "faults", "seed", "minutes", "date", "commit"]
-    return (
-        "## Damaged files and wrong calls\n\n"
-        "Random cases, each of which a seed and a number repeat. *Refused* is a clear error, *right* a "
-        "result that was\nchecked; everything else is a fault. `make soak` repeats the runs.\n\n"
-        + markdown_table(headings, [[show(row[name]) for name in headings] for row in runs])
-        + "\n"
-    )
-
-
 def render_soak(soak: dict[str, Any]) -> str:
-    """Return the section on generated input for every estimator."""
-    names = ["cases", "refusals", "faults"]
-    rows = [[row["property"], *(show(row[name]) for name in names)] for row in soak["properties"]]
-    total = ["all", *(show(sum(row[name] for row in soak["properties"])) for name in names)]
-    return (
-        "## Generated input for every estimator\n\nEach property holds for input that is drawn at random, legal and "
-        f"broken. {show(soak['minutes'])} minutes with seed {soak['seed']},\non {soak['date']} at commit "
-        f"{soak['commit']}.\n\n" + markdown_table(["property", *names], [*rows, total]) + "\n"
-    )
-
-
-def show(value: Any) -> str:
-    """Return a number with separators of thousands, or a text as it is."""
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
+    """Return the section on random cases, with their sum in the last row."""
+    rows = [[row["property"], *(f"{row[name]:,}" for name in ENDS)] for row in soak["rows"]]
+    total = ["all", *(f"{sum(row[name] for row in soak['rows']):,}" for name in ENDS)]
+    when = f"{soak['minutes']:g} minutes with seed {soak['seed']}, on {soak['date']} at commit {soak['commit']}."
+    return "\n".join([SOAK, when, "", markdown_table(["property", *ENDS], [*rows, total]), ""])
 
 
 def main() -> None:
     """Run as told by the command line, and write the page."""
     parser = argparse.ArgumentParser(description="Write docs/trust.md.")
     parser.add_argument("--count", action="store_true", help="count the tests that pytest collects")
-    parser.add_argument("--soak", type=float, metavar="MINUTES", help="run mutations and wrong calls, so long each")
-    parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
     if settings.count:
-        write_json(STORED / "counts.json", stamp() | {"cases": count_tests(tests_of(PROMISES))})
-    if settings.soak:
-        write_json(STORED / "runs.json", run_all(settings.seed, 60 * settings.soak))
-    stored = read_stored()
-    write_text(PAGE, render_page(PROMISES, stored))
-    if any(row["faults"] for row in stored.get("runs", [])):
-        sys.exit("There are faults: see docs/trust/runs.json.")
+        write_json(STORED / "counts.json", stamp() | {"cases": count_tests(named_tests(PROMISES))})
+    write_text(PAGE, render_page(PROMISES, read_stored()))
 
 
 if __name__ == "__main__":
