@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import as_real, checked_number
+from gramian.checks import as_real, check_number
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Toward"]
@@ -58,7 +58,7 @@ class Toward:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", as_real("factor", self.factor))
-        checked_number("strength", self.strength, least=0)
+        check_number("strength", self.strength, least=0)
         if self.factor.ndim != 2 or not np.isfinite(self.factor).all():
             raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:

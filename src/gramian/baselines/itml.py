@@ -17,7 +17,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.coordinates import data_unit_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs
@@ -114,10 +114,10 @@ class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("gamma", self.gamma, least=0, strict=True)
-        checked_number("max_iter", self.max_iter, least=1, integer=True)
-        checked_number("tol", self.tol, least=0)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("gamma", self.gamma, least=0, strict=True)
+        check_number("max_iter", self.max_iter, least=1, integer=True)
+        check_number("tol", self.tol, least=0)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""

@@ -15,7 +15,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
@@ -122,9 +122,9 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("eta", self.eta, least=0, strict=True)
-        checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("eta", self.eta, least=0, strict=True)
+        check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from gramian.baselines._pair_learning import validate_samples
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
@@ -165,9 +165,9 @@ class LMNN(LearnedDistance, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         for name in ("n_neighbors", "n_impostors", "max_iter"):
-            checked_number(name, getattr(self, name), least=1, integer=True)
-        checked_number("mu", self.mu, least=0, strict=True, below=1)
-        checked_number("tol", self.tol, least=0)
+            check_number(name, getattr(self, name), least=1, integer=True)
+        check_number("mu", self.mu, least=0, strict=True, below=1)
+        check_number("tol", self.tol, least=0)
 
     def _minimise(self, scene: Scene, supervision: LabelTriplets) -> Matrix:
         """Return the factor (d, r) that minimises the objective."""

@@ -9,10 +9,10 @@ import scipy.linalg
 from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import checked_signs, pairs_of_points
+from gramian.supervision.checks import pairs_of_points, validate_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
@@ -115,8 +115,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
         """Set the threshold √b, which is learned with the metric."""
@@ -128,7 +128,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
             raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
         # A projection divides by the square of a squared distance.
         check_powers("X", X, 4)
-        signs = checked_signs(given.y, len(given), both=False)
+        signs = validate_signs(given.y, len(given), both=False)
         z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
         # A pair of coincident samples would change b only; a far one would reset it.
         apart = np.abs(z).max(axis=1) > 0

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
@@ -126,7 +126,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
             kernel = InputKernel.from_estimator(self)
             X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
-            checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
+            check_number("n_neighbors", self.n_neighbors, least=1, integer=True)
             decomposed = kernel.decompose(X)
             check_varies(decomposed)
             distances = kernel_distances(decomposed.kernel)

@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -87,7 +87,7 @@ class InputKernel(NamedTuple):
         for name in ("gamma", "degree", "coef0"):
             value = getattr(self, name)
             if not (name == "gamma" and value is None):
-                checked_number(name, value, least=-np.inf)
+                check_number(name, value, least=-np.inf)
 
     def set_tags(self, tags: Any) -> Any:
         """Return the scikit-learn tags, set for an estimator with this kernel."""

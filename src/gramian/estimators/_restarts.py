@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -40,7 +40,7 @@ def check_n_init(n_init: Any, solver: Solver) -> None:
         if n_init != "auto":
             raise ValueError(f"n_init={n_init!r} is not valid. Give 'auto' or a number of starts.")
         return
-    checked_number("n_init", n_init, least=1, integer=True)
+    check_number("n_init", n_init, least=1, integer=True)
     if n_init > 1 and not solver.stops:
         raise ValueError(f"n_init={n_init} needs a batch solver. Choose solver='cg', or n_init=1.")
 

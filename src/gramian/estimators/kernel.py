@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gramian.checks import checked_number, checked_weight
+from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
@@ -184,7 +184,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             with journal.phase("kernel"):
                 kernel = self._decompose(X)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
-            result = self._learn(X, kernel, constraints, checked_weight(None, n_pairs, X.dtype), rng, journal)
+            result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
         return self
 
@@ -210,7 +210,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         """
         with restore_on_failure(self):
             X, constraints = self._read_pairs(X, pairs, target, sense)
-            weight = checked_weight(sample_weight, len(constraints.pairs), X.dtype)
+            weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal = self._open_journal()
             with journal.phase("kernel"):
                 kernel = self._decompose(X)
@@ -228,7 +228,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
-        checked_number("ridge", self.ridge, least=0)
+        check_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.checks import checked_factor, checked_sense, checked_weight
+from gramian.checks import validate_factor, validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
@@ -328,8 +328,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         )
         check_shape(X)
         n = X.shape[0]
-        weight = checked_weight(sample_weight, n, X.dtype)
-        senses = checked_sense(sense, n)
+        weight = validate_weight(sample_weight, n, X.dtype)
+        senses = validate_sense(sense, n)
         y = y.astype(np.float64)
         if not weight.all():
             kept = np.flatnonzero(weight)
@@ -351,7 +351,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """Return the start (d, r), in the solver's coordinates."""
         rank = resolve_rank(self.rank, problem.n_features, geometry)
         if not isinstance(self.init, str):
-            return coordinates.to_solver(checked_factor(self.init, problem.n_features, rank, problem.dtype))
+            return coordinates.to_solver(validate_factor(self.init, problem.n_features, rank, problem.dtype))
         return initial_factor(self.init, problem, rank, rng, coordinates.units.data)
 
     def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.execution.execution import Shards, Work, sum_totals
 
 __all__ = ["ThreadTeam", "Threads", "one_blas_thread"]
@@ -43,7 +43,7 @@ class Threads:
     """
 
     def __init__(self, n: int = -1) -> None:
-        checked_number("n", n, least=-(2**31), integer=True)
+        check_number("n", n, least=-(2**31), integer=True)
         if n == 0:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n

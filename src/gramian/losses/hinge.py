@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.losses.huber import Huber
 from gramian.losses.loss import Loss
 from gramian.types import Vector
@@ -37,7 +37,7 @@ class Hinge(Loss):
     degree = 1.0
 
     def __post_init__(self) -> None:
-        checked_number("width", self.width, least=0, strict=True)
+        check_number("width", self.width, least=0, strict=True)
         object.__setattr__(self, "width", float(self.width))
 
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gramian._kernels.huber import huber_along, huber_value_and_slopes
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.losses.loss import Loss, check_lengths
 from gramian.types import Vector
 
@@ -38,7 +38,7 @@ class Huber(Loss):
     degree = 2.0
 
     def __post_init__(self) -> None:
-        checked_number("delta", self.delta, least=0, strict=True)
+        check_number("delta", self.delta, least=0, strict=True)
         # A NumPy float64 would promote float32 arrays.
         object.__setattr__(self, "delta", float(self.delta))
 

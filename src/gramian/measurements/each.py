@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.samples import each_along, each_predict, each_weigh
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.measurements.measurement import Measurement, SampleIndices, check_rows
 from gramian.types import Matrix, Rows, Vector
 
@@ -33,7 +33,7 @@ class Each(Measurement):
     separable = True
 
     def __init__(self, n_samples: int) -> None:
-        checked_number("n_samples", n_samples, least=0, integer=True)
+        check_number("n_samples", n_samples, least=0, integer=True)
         self.n_samples = self.least_samples = int(n_samples)
 
     def __len__(self) -> int:

@@ -47,7 +47,7 @@ class Problem:
     """
 
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
-        self.blocks = checked_blocks(blocks)
+        self.blocks = validate_blocks(blocks)
         if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
             raise TypeError(f"execution={execution!r} has no place and run. Choose None, Serial() or Threads(n).")
         self.execution: Execution = Serial() if execution is None else execution
@@ -116,7 +116,7 @@ class Problem:
         return Problem([Block(features if samples is None else features.take(samples), [term])], self.execution)
 
 
-def checked_blocks(blocks: Sequence[Block]) -> list[Block]:
+def validate_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Return blocks of one number of features and one dtype as a list, or raise an error."""
     if isinstance(blocks, Block):
         raise TypeError("blocks is one Block; give a list: Problem([block]).")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gramian.checks import as_real, checked_sense
+from gramian.checks import as_real, validate_sense
 from gramian.losses import Loss, Squared
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
@@ -120,9 +120,9 @@ class Term:
         if not isinstance(self.loss, Loss):
             raise TypeError(f"loss is of type {type(self.loss).__name__}; expected a Loss, as Squared().")
         m = len(self.measurement)
-        target = checked_numbers("target", self.target, m)
+        target = validate_numbers("target", self.target, m)
         weight = np.full(m, 1 / max(m, 1), target.dtype) if self.weight is None else self.weight
-        self.set_arrays(target, checked_sense(self.sense, m), checked_numbers("weight", weight, m, least=0.0))
+        self.set_arrays(target, validate_sense(self.sense, m), validate_numbers("weight", weight, m, least=0.0))
 
     def set_arrays(self, target: Vector, sense: Vector, weight: Vector) -> Term:
         """Set arrays (m,) each that have been checked; return this term."""
@@ -232,7 +232,7 @@ class Term:
         return self.with_arrays(measurement, self.target[rows], self.sense[rows], self.weight[rows]), samples
 
 
-def checked_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Vector:
+def validate_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Vector:
     """Return finite real numbers of at least `least`, one for each of m measurements, as an array (m,)."""
     array = as_real(name, value)
     if array.shape != (m,):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
@@ -197,8 +197,8 @@ def check_arguments(problem: Any, solver: Any, point: Any, max_iter: Any, tol: A
             given = f"{name} is {'the class' if isinstance(value, type) else 'of type'} "
             given += value.__name__ if isinstance(value, type) else type(value).__name__
             raise TypeError(f"{given}; expected a {kind.__name__}, as in minimize(problem, solver, point).")
-    checked_number("max_iter", max_iter, least=0, integer=True)
-    checked_number("tol", tol, least=0)
+    check_number("max_iter", max_iter, least=0, integer=True)
+    check_number("tol", tol, least=0)
     problem.check(point)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
@@ -61,8 +61,8 @@ class TrustRegion(Solver):
     def __post_init__(self) -> None:
         if self.model not in ("auto", "gauss-newton", "newton"):
             raise ValueError(f"model={self.model!r} is unknown. Choose 'auto', 'gauss-newton' or 'newton'.")
-        checked_number("max_inner", self.max_inner, least=1, integer=True)
-        checked_number("precision", self.precision, least=0, strict=True, below=1)
+        check_number("max_inner", self.max_inner, least=1, integer=True)
+        check_number("precision", self.precision, least=0, strict=True, below=1)
 
     def start(self, evaluation: Evaluation) -> Memory:
         """Return a radius of ten times the Gauss-Newton step along the gradient, and the norm of the gradient."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.checks import checked_factor
+from gramian.checks import validate_factor
 from gramian.features import Identity
 from gramian.objective import Problem
 from gramian.starts.classical_scaling import classical_start
@@ -125,7 +125,7 @@ def resolve_start(
     """
     d, dtype = situation.features.shape[1], situation.features.dtype
     if not isinstance(init, str):
-        return checked_factor(init, d, rank, dtype, rows) / dtype.type(situation.unit)
+        return validate_factor(init, d, rank, dtype, rows) / dtype.type(situation.unit)
     name = auto if init == "auto" and auto else init
     if name not in choices:
         names = ", ".join(repr(known) for known in (*(("auto",) if auto else ()), *choices))

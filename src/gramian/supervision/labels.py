@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.objective import Term
-from gramian.supervision.checks import checked_labels
+from gramian.supervision.checks import validate_labels
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
 from gramian.supervision.supervision import Scene, Supervision
@@ -73,9 +73,9 @@ class LabelTriplets(Supervision):
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there are at least two classes, one of them with two samples."""
-        self.labels = checked_labels(self.labels, n_samples)
+        self.labels = validate_labels(self.labels, n_samples)
         for name in ("n_targets", "n_impostors", "n_rounds"):
-            checked_number(name, getattr(self, name), least=1, integer=True)
+            check_number(name, getattr(self, name), least=1, integer=True)
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters; its triplets are those of the first round."""
@@ -159,9 +159,9 @@ class LabelPairs(Supervision):
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless there are at least two classes, one of them with two samples."""
-        self.labels = checked_labels(self.labels, n_samples)
+        self.labels = validate_labels(self.labels, n_samples)
         if self.n_pairs is not None:
-            checked_number("n_pairs", self.n_pairs, least=1, integer=True)
+            check_number("n_pairs", self.n_pairs, least=1, integer=True)
 
     def draw(self, rng: np.random.Generator) -> GivenPairs:
         """Return random pairs, with signs: +1 where they share a label, -1 where not."""

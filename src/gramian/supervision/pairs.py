@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import as_numbers, check_powers, checked_weight
+from gramian.checks import as_numbers, check_powers, validate_weight
 from gramian.coordinates import largest, unit_of
 from gramian.measurements import Pairs
 from gramian.objective import Term
-from gramian.supervision.checks import check_contradictions, checked_pairs, checked_signs, checked_target
+from gramian.supervision.checks import check_contradictions, validate_pairs, validate_signs, validate_target
 from gramian.supervision.supervision import Scene, Supervision
 from gramian.types import Matrix, Vector
 
@@ -79,8 +79,8 @@ class GivenPairs(Supervision):
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless the pairs are of so many samples."""
-        self.pairs = checked_pairs(self.pairs, n_samples)
-        self.weight = checked_weight(self.sample_weight, len(self.pairs), np.dtype(np.float64))
+        self.pairs = validate_pairs(self.pairs, n_samples)
+        self.weight = validate_weight(self.sample_weight, len(self.pairs), np.dtype(np.float64))
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Fix targets and senses, in a unit near 1; signs take them from the distances under the start."""
@@ -101,10 +101,10 @@ class GivenPairs(Supervision):
         if self.y is not None:
             if target is not None or sense is not None:
                 raise ValueError("y stands in place of target and sense. Give one or the other.")
-            signs = checked_signs(self.y, len(self.pairs), both=bounds is None)
+            signs = validate_signs(self.y, len(self.pairs), both=bounds is None)
             self.bounds = percentile_bounds(squared) if bounds is None else bounds
             target, sense = np.where(signs > 0, *self.bounds), -signs
-        values, senses = checked_target(target, sense, len(self.pairs))
+        values, senses = validate_target(target, sense, len(self.pairs))
         self.targets = PairTargets(values if self.y is not None else self.target_unit * values, senses)
         check_contradictions(self.pairs, *self.targets)
         return self.targets

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import update_neighbours
-from gramian.checks import check_kind, checked_number
+from gramian.checks import check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.measurements.measurement import check_range
 from gramian.supervision.checks import read_labels
@@ -84,10 +84,10 @@ def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> M
     >>> pairs.shape, bool((pairs[:, 0] != pairs[:, 1]).all())
     ((4, 2), True)
     """
-    checked_number("n_samples", n_samples, least=0, integer=True)
+    check_number("n_samples", n_samples, least=0, integer=True)
     if n_samples < 2:
         raise ValueError(f"n_samples={n_samples}: a pair needs at least 2 samples.")
-    checked_number("n_pairs", n_pairs, least=0, integer=True)
+    check_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     first = rng.integers(n_samples, size=n_pairs)
     # One of the others, uniformly: a number below n-1, moved up past the first.
@@ -122,7 +122,7 @@ def labelled_pairs(
     5
     """
     labels = as_labels(labels)
-    checked_number("n_pairs", n_pairs, least=0, integer=True)
+    check_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     if not balanced:
         pairs = random_pairs(len(labels), n_pairs, random_state=rng)
@@ -200,8 +200,8 @@ def nearest_triplets(
     Z = check_array(Z, dtype=[np.float64, np.float32], order="C", input_name="Z")
     if len(Z) != len(labels):
         raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
-    checked_number("n_targets", n_targets, least=1, integer=True)
-    checked_number("n_impostors", n_impostors, least=1, integer=True)
+    check_number("n_targets", n_targets, least=1, integer=True)
+    check_number("n_impostors", n_impostors, least=1, integer=True)
     return search_triplets(Z, labels, n_targets, n_impostors, as_anchors(anchors, len(Z)), Serial())
 
 

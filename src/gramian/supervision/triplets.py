@@ -10,7 +10,7 @@ from gramian.coordinates import largest, unit_of
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Term
-from gramian.supervision.checks import checked_triplets
+from gramian.supervision.checks import validate_triplets
 from gramian.supervision.supervision import Scene, Supervision
 from gramian.types import Matrix
 
@@ -48,7 +48,7 @@ class GivenTriplets(Supervision):
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless the triplets are of so many samples."""
-        self.triplets = checked_triplets(self.triplets, n_samples)
+        self.triplets = validate_triplets(self.triplets, n_samples)
 
     def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
         """Return the start at a scale where the margin matters."""
