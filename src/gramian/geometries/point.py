@@ -24,7 +24,7 @@ import numpy as np
 from gramian._kernels.online import Batches, Samples
 from gramian._kernels.samples import add_scaled
 from gramian.checks import as_real
-from gramian.types import Matrix
+from gramian.types import Matrix, Tangent
 
 __all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
 
@@ -111,7 +111,7 @@ class Point(ABC):
         return self.frame if self.root is None else self.frame @ self.root
 
     @abstractmethod
-    def gradient(self, MF: Matrix) -> Any:
+    def gradient(self, MF: Matrix) -> Tangent:
         """Return the gradient of the objective in the metric, as a tangent.
 
         It is the tangent `grad` with inner(grad, t) = 2 tr((M G)ᵀ velocity(t)) for every tangent t.
@@ -123,7 +123,7 @@ class Point(ABC):
         """
 
     @abstractmethod
-    def frame_velocity(self, tangent: Any) -> Matrix | None:
+    def frame_velocity(self, tangent: Tangent) -> Matrix | None:
         """Return dF/ds, shape (d, k), at s = 0 of the curve along a tangent; None if the frame does not move.
 
         Parameters
@@ -132,15 +132,15 @@ class Point(ABC):
             A tangent at this point.
         """
 
-    def root_velocity(self, tangent: Any) -> Matrix | None:
+    def root_velocity(self, tangent: Tangent) -> Matrix | None:
         """Return dR/ds, shape (k, r), at s = 0 of the curve along a tangent; None if the root does not move."""
         return None
 
-    def velocity(self, tangent: Any) -> Matrix:
+    def velocity(self, tangent: Tangent) -> Matrix:
         """Return dG/ds, shape (d, r), at s = 0 of the curve along a tangent."""
         return factor_velocity(self.frame, self.frame_velocity(tangent), self.root, self.root_velocity(tangent))
 
-    def inner(self, a: Any, b: Any) -> float:
+    def inner(self, a: Tangent, b: Tangent) -> float:
         """Return the inner product of two tangents in the metric.
 
         The default, tr(aᵀ b), is right for tangents in orthonormal coordinates.
@@ -152,7 +152,7 @@ class Point(ABC):
         """
         return inner(a, b)
 
-    def transport(self, tangent: Any, target: Point) -> Any:
+    def transport(self, tangent: Tangent, target: Point) -> Tangent:
         """Return a tangent at `target` that corresponds to a tangent at this point.
 
         Conjugate gradients use it to compare directions at two points. The default returns the tangent unchanged.
@@ -187,7 +187,7 @@ class Point(ABC):
         """
         return self
 
-    def precondition(self, tangent: Any, level: float) -> Any:
+    def precondition(self, tangent: Tangent, level: float) -> Tangent:
         """Return an approximation of the inverse Hessian, up to a factor, applied to a tangent.
 
         It is the inverse of the Gauss-Newton operator for measurements that see all changes of W alike. It must be
@@ -208,7 +208,7 @@ class Point(ABC):
         return None
 
     @abstractmethod
-    def curve(self, tangent: Any) -> Curve:
+    def curve(self, tangent: Tangent) -> Curve:
         """Return the curve that starts at this point with the velocity of a tangent.
 
         Parameters

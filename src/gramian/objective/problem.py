@@ -110,8 +110,8 @@ class Problem:
 
     def take(self, rows: Rows) -> Problem:
         """The problem of some of its measurements: a mini-batch. Its value is an unbiased estimate of the whole."""
-        term, samples = self.sampled.take(rows)
-        term = term.scaled(len(self.sampled.measurement) / max(len(term.measurement), 1))
+        part, samples = self.sampled.take(rows)
+        term = part.scaled(len(self.sampled.measurement) / max(len(part.measurement), 1))
         features = self.blocks[0].features
         return Problem([Block(features if samples is None else features.take(samples), [term])], self.execution)
 

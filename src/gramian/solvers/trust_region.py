@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
 from gramian.solvers.solver import Solver, Step
+from gramian.types import Tangent
 
 __all__ = ["TrustRegion"]
 
@@ -129,9 +130,9 @@ class Stop(NamedTuple):
 
 def truncated_cg(
     point: Point,
-    operator: Callable[[Any], Any],
-    precondition: Callable[[Any], Any],
-    gradient: Any,
+    operator: Callable[[Tangent], Tangent],
+    precondition: Callable[[Tangent], Tangent],
+    gradient: Tangent,
     radius: float,
     stop: Stop,
 ) -> Proposal:
@@ -190,7 +191,7 @@ def truncated_cg(
 class Proposal(NamedTuple):
     """A step, its length, and the decrease of the model."""
 
-    step: Any
+    step: Tangent
     length: float
     decrease: float
 
