@@ -21,7 +21,7 @@ LAYERS = [
     {"features", "measurements", "losses", "geometries", "execution"},
     {"closeness", "coordinates"},
     {"objective"},
-    {"penalties"},
+    {"penalties", "situation"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},

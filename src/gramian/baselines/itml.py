@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,8 +127,8 @@ class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         A = resolve_prior(self.prior, X * unit)
         # A prior that is made from the data follows its unit; else distances do, with their targets.
         follows = isinstance(self.prior, str) and self.prior == "covariance"
-        given.target_unit = 1.0 if follows else unit**2
-        constraints = resolve_constraints(X * unit, given, A, None)
+        scaled = replace(given, target_unit=1.0 if follows else unit**2)
+        constraints, given = resolve_constraints(X * unit, scaled, A, None)
         self.__dict__.update(given.summary())
         self._project(A, constraints)
         store_matrix(self, A * unit**2 if follows else A)

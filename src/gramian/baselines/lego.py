@@ -117,7 +117,10 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
         """
         X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), resume=hasattr(self, "components_"))
+        resume = hasattr(self, "components_")
+        # Later calls keep the bounds of the first.
+        given = GivenPairs(pairs, target, sense, y, one_kind=resume and hasattr(self, "bounds_"))
+        return learn_from_pairs(self, X, given, resume=resume)
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
@@ -131,7 +134,7 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         # The equation of a step has the square of a squared distance.
         check_powers("X", X, 4)
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
-        constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
+        constraints, given = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())
         self.n_updates_ = int(sum(lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs)))
         self.message_ = f"n_epochs={self.n_epochs} done"

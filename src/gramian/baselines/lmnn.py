@@ -23,7 +23,7 @@ from gramian.measurements import Pairs, Triplets
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import ConjugateGradient, minimize
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import LabelTriplets, Scene
+from gramian.supervision import LabelTriplets
 from gramian.supervision.sampling import as_generator
 from gramian.supervision.triplets import MARGIN, rescale_to_margin
 from gramian.types import Matrix, Vector
@@ -152,12 +152,11 @@ class LMNN(LearnedDistance, BaseEstimator):
             self.__dict__.pop("threshold_", None)
             X, y = validate_samples(self, X, y)
             check_components(self.n_components, X.shape[1], Scaled())
-            supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
-            supervision.check(len(X))
+            supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)
             coordinates = Coordinates.of_distances(X, in_span=False, execution=execution)
-            scene = Scene(coordinates.features, as_generator(self.random_state), execution)
-            factor = coordinates.to_user(self._minimise(scene, supervision))
+            situation = Situation(coordinates.features, as_generator(self.random_state), execution)
+            factor = coordinates.to_user(self._minimise(situation, supervision))
             self.components_ = check_finite(np.ascontiguousarray(factor.T))
             self._n_features_out = len(self.components_)
         return self
@@ -169,20 +168,20 @@ class LMNN(LearnedDistance, BaseEstimator):
         check_number("mu", self.mu, least=0, strict=True, below=1)
         check_number("tol", self.tol, least=0)
 
-    def _minimise(self, scene: Scene, supervision: LabelTriplets) -> Matrix:
+    def _minimise(self, situation: Situation, supervision: LabelTriplets) -> Matrix:
         """Return the factor (d, r) that minimises the objective."""
-        features, labels = scene.features, supervision.labels
-        active = supervision.search_all(features.dense(), scene)
-        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(scene, active)
+        features, labels = situation.features, supervision.labels
+        active = supervision.search_all(features.dense(), situation)
+        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(situation, active)
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
         for index in range(self.max_iter):
-            problem = build_problem(scene, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
+            problem = build_problem(situation, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
             )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
-            Z, before, most = scene.image(factor), objective, 2 * most
+            Z, before, most = situation.image(factor), objective, 2 * most
             objective, violated = find_violations(Z, labels, targets, self.mu, most)
             change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = index + 1, objective
@@ -202,25 +201,24 @@ class LMNN(LearnedDistance, BaseEstimator):
             )
         return factor
 
-    def _compute_start(self, scene: Scene, triplets: Matrix) -> Matrix:
+    def _compute_start(self, situation: Situation, triplets: Matrix) -> Matrix:
         """Return the start (d, r), scaled to the margin."""
-        n, d = scene.features.shape
+        n, d = situation.features.shape
         rank = d if self.n_components is None else self.n_components
         if rank > n and rank < d:
             raise ValueError(f"n_components={self.n_components}, but there are {n} samples. Choose fewer.")
         name = "identity" if rank == d else "pca"
-        situation = Situation(scene.features, scene.execution)
-        start = resolve_start(name, situation, rank, scene.rng, choices=("identity", "pca"))
-        return rescale_to_margin(scene, start, triplets)
+        start = resolve_start(name, situation, rank, choices=("identity", "pca"))
+        return rescale_to_margin(situation, start, triplets)
 
 
-def build_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
+def build_problem(situation: Situation, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
     """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge."""
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.
     pull = Term(Pairs(targets), np.zeros(k), Linear(), np.full(k, -1), np.full(k, 2 * (1 - mu) / k))
     push = Term(Triplets(triplets), np.full(m, MARGIN), Hinge(width), np.full(m, 1), np.full(m, mu / k))
-    return Problem([Block(scene.features, [pull, push])], scene.execution)
+    return Problem([Block(situation.features, [pull, push])], situation.execution)
 
 
 def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:

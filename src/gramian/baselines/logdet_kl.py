@@ -193,7 +193,7 @@ class LogDetKL(KernelMap):
     def _learn(self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, rng: np.random.Generator) -> None:
         """Run the projections and set the fitted attributes."""
         rank = len(kernel.values) if self.rank is None else int(self.rank)
-        start = kernel_pca(kernel, rank, centred=self.center)
+        start = kernel_pca(kernel, rank)
         apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
         self.dual_ = np.zeros(len(constraints.pairs))
         # Squared distances near 1: their inverses and their products stay in the range of numbers.

@@ -12,7 +12,8 @@ from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
-from gramian.starts.kernel_pca import DecomposedKernel, align_signs, check_varies
+from gramian.starts.kernel_pca import DecomposedKernel, check_varies
+from gramian.starts.signs import align_signs
 from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import validate_pairs, validate_signs
 from gramian.supervision.sampling import as_generator

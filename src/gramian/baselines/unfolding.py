@@ -20,7 +20,8 @@ from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
-from gramian.starts.kernel_pca import align_signs, check_varies
+from gramian.starts.kernel_pca import check_varies
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 

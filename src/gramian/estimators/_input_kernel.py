@@ -80,7 +80,7 @@ class InputKernel(NamedTuple):
         eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
         parts = eigendecompose(centerer.transform(K), rounding)
-        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1])
+        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1], bool(self.center))
 
     def check_settings(self) -> None:
         """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.checks import check_number
+from gramian.coordinates import Coordinates
 from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -76,8 +77,8 @@ class Restarts(NamedTuple):
     ----------
     solver : Solver
     geometry : Geometry
-    unit : float
-        The user's features were multiplied by this.
+    coordinates : Coordinates
+        Those of the problem.
     rng : numpy.random.Generator
     tol : float
         The tolerance of the fit.
@@ -87,7 +88,7 @@ class Restarts(NamedTuple):
 
     solver: Solver
     geometry: Geometry
-    unit: float
+    coordinates: Coordinates
     rng: np.random.Generator
     tol: float
     max_iter: int
@@ -148,9 +149,9 @@ class Restarts(NamedTuple):
         factor of rank r.
         """
         if self.geometry.full_rank:
-            return initial_factor("random", problem, rank, self.rng, self.unit)
+            return initial_factor("random", problem, rank, self.rng, self.coordinates)
         higher = min(3 * rank + 2, problem.n_features)
-        factor = initial_factor("random", problem, higher, self.rng, self.unit)
+        factor = initial_factor("random", problem, higher, self.rng, self.coordinates)
         max_iter = min(self.max_iter, LIFTED_ITERATIONS)
         lifted = minimize(problem, self.solver, self.geometry.point(factor), max_iter=max_iter, tol=LIFTED_TOLERANCE)
         left, sigma, _ = np.linalg.svd(lifted.point.G, full_matrices=False)

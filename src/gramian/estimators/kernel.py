@@ -19,7 +19,7 @@ from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
-from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
+from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 
 __all__ = ["KernelLearner"]
@@ -261,12 +261,12 @@ class KernelLearner(KernelMap, PSDEstimator):
         if self.rank is not None:
             check_rank(self.rank, n)
         rank = resolve_rank(self.rank, n, geometry, "n_samples")
-        if isinstance(self.init, str) and self.init == "kernel":
-            start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
-            return coordinates.to_solver(start)
+        name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
-        init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
-        situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
-        G = resolve_start(init, situation, rank, rng, choices=CHOICES, rows="n_samples")
+        init = "frame" if name == "identity" and rank < n else self.init
+        situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
+        G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
+        if name == "kernel":
+            return G
         G = G - G.mean(axis=0) if rank < n else G
-        return fit_scale(problem, G) if isinstance(self.init, str) else coordinates.to_solver(G)
+        return fit_scale(problem, G) if name else G

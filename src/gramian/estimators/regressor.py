@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.checks import validate_factor, validate_sense, validate_weight
+from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
@@ -277,7 +277,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """Return the best result of the starts that n_init asks for, and their number."""
         if self.n_init == "auto" and not (isinstance(self.init, str) and self.init == "auto"):
             return first, 1
-        restarts = Restarts(solver, geometry, coordinates.units.data, copy_generator(rng), self.tol, self.max_iter)
+        restarts = Restarts(solver, geometry, coordinates, copy_generator(rng), self.tol, self.max_iter)
         polish = partial(self._minimize, problem, solver=solver, journal=journal, perfect=PERFECT * self.tol)
         return restarts.improve(first, problem, self.n_init, journal, polish)
 
@@ -350,9 +350,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     ) -> Matrix:
         """Return the start (d, r), in the solver's coordinates."""
         rank = resolve_rank(self.rank, problem.n_features, geometry)
-        if not isinstance(self.init, str):
-            return coordinates.to_solver(validate_factor(self.init, problem.n_features, rank, problem.dtype))
-        return initial_factor(self.init, problem, rank, rng, coordinates.units.data)
+        return initial_factor(self.init, problem, rank, rng, coordinates)
 
     def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
         """Return the settings of growing subsets; None without them, or if the solver is online."""

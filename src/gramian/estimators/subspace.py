@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
@@ -238,10 +239,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not np.isfinite(stream.moment).all():
             raise ValueError(not_finite(X))
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
-        components = (stream.frame @ axes[:, ::-1]).T
-        largest = np.argmax(np.abs(components), axis=1)
-        components *= np.sign(components[np.arange(len(largest)), largest])[:, None]
-        self.components_ = components.astype(X.dtype)
+        self.components_ = align_signs(stream.frame @ axes[:, ::-1]).T.astype(X.dtype)
         with np.errstate(over="ignore"):
             self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
         self.mean_ = stream.mean.astype(X.dtype)

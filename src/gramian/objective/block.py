@@ -18,7 +18,7 @@ from gramian.execution import Serial, Team, sum_totals
 from gramian.features import Features
 from gramian.geometries import Motion, factor_image, factor_velocity
 from gramian.losses.loss import Assessment
-from gramian.objective.terms import Curvature, Group, Summand
+from gramian.objective.terms import Curvature, Group, Summand, cut_evenly
 from gramian.types import Matrix, Vector
 
 __all__ = ["Block", "Direction", "State", "Totals"]
@@ -149,12 +149,6 @@ class Block:
 def join_weights(weights: Sequence[Any]) -> Any:
     """Return the weights of consecutive pieces of one term as those of the term."""
     return weights[0] if len(weights) == 1 else np.concatenate(weights)
-
-
-def cut_evenly(n: int, count: int) -> list[slice]:
-    """Return slices of n rows, so many and of equal length but for one row."""
-    edges = np.linspace(0, n, count + 1).astype(int).tolist()
-    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 class State(NamedTuple):

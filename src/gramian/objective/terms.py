@@ -15,7 +15,7 @@ from gramian.losses.loss import Assessment, Coefficients, Derivatives
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term"]
+__all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "cut_evenly"]
 
 # A term of many measurements is worked on in pieces of at least so many measurements; in so many pieces at the most.
 MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
@@ -182,8 +182,7 @@ class Term:
 
     def cut(self, count: int) -> list[Term]:
         """Return so many terms of consecutive measurements; this one, where they stay together."""
-        edges = np.linspace(0, len(self.measurement), max(count, 1) + 1).astype(int).tolist()
-        parts = [self.part(slice(start, stop)) for start, stop in pairwise(edges)]
+        parts = [self.part(cut) for cut in cut_evenly(len(self.measurement), max(count, 1))]
         return [self] if None in parts else [part for part in parts if part is not None]
 
     def group(self, fine: Sequence[Term], count: int) -> list[Group]:
@@ -253,3 +252,9 @@ def validate_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> V
         i, wanted = int(np.argmax(bad)), "finite" if least < 0 else "finite and not negative"
         raise ValueError(f"{name}[{i}] = {array[i]} in {array.dtype}; it must be {wanted}.")
     return array
+
+
+def cut_evenly(n: int, count: int) -> list[slice]:
+    """Return slices of n rows, so many and of equal length but for one row."""
+    edges = np.linspace(0, n, count + 1).astype(int).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]

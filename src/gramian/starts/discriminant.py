@@ -7,9 +7,9 @@ import scipy.linalg
 
 from gramian.execution import Execution, Serial
 from gramian.features import Features
+from gramian.situation import Situation
 from gramian.starts.moments import class_moments
 from gramian.starts.principal import LARGEST_MOMENT, principal_directions
-from gramian.starts.situation import Situation
 from gramian.types import Matrix, Vector
 
 __all__ = ["discriminants", "lda_start"]
@@ -20,11 +20,11 @@ RIDGE = 0.2
 PRINCIPAL = 200
 
 
-def lda_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+def lda_start(situation: Situation, rank: int) -> Matrix:
     """Return Fisher's discriminants, (d, r)."""
     if situation.labels is None:
         raise ValueError("init='lda' needs class labels. Choose 'pca', 'identity' or 'random', or call fit(X, y).")
-    return discriminants(situation.features, situation.labels, rank, rng, situation.execution)
+    return discriminants(situation.features, situation.labels, rank, situation.rng, situation.execution)
 
 
 def discriminants(

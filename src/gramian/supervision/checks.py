@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,6 +15,8 @@ from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "IndexedPairs",
+    "PairTargets",
     "check_contradictions",
     "check_samples",
     "pairs_of_points",
@@ -132,20 +134,34 @@ def validate_points(pairs: Any) -> Matrix:
     return points
 
 
-def pairs_of_points(X: Any, pairs: Any) -> tuple[Any, Any]:
+class IndexedPairs(NamedTuple):
+    """Samples (n, d), and pairs (m, 2) of their indices, as the user gave them."""
+
+    X: Any
+    pairs: Any
+
+
+def pairs_of_points(X: Any, pairs: Any) -> IndexedPairs:
     """Return samples and index pairs (m, 2); pairs given as points (m, 2, d) become samples and their indices."""
     if pairs is not None:
         if np.ndim(X) == 3:
             raise ValueError(
                 "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
             )
-        return X, pairs
+        return IndexedPairs(X, pairs)
     points = validate_points(X)
     m, _, d = points.shape
-    return points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2)
+    return IndexedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2))
 
 
-def validate_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
+class PairTargets(NamedTuple):
+    """Squared distances (m,) that pairs should have, with their senses (m,): -1 at most, 0 equal, +1 at least."""
+
+    target: Vector
+    sense: Vector
+
+
+def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
     """Return squared distances (m,), not negative, and senses (m,)."""
     if target is None:
         raise ValueError("target is missing. Give target and sense, or y = +1 (near) and -1 (far).")
@@ -157,7 +173,7 @@ def validate_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise ValueError(f"target[{bad[0]}] = {values[bad[0]]}; squared distances must be finite and not negative.")
-    return values, validate_sense(sense, m)
+    return PairTargets(values, validate_sense(sense, m))
 
 
 def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
