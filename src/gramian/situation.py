@@ -13,7 +13,7 @@ from gramian.objective import Problem
 from gramian.objective.terms import cut_evenly
 from gramian.types import Matrix, Vector
 
-__all__ = ["Parts", "Situation"]
+__all__ = ["Parts", "Situation", "compute_image"]
 
 
 class Situation(NamedTuple):
@@ -64,9 +64,24 @@ class Situation(NamedTuple):
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k), through the execution; one pass."""
-        cuts = cut_evenly(self.features.shape[0], self.features.n_pieces)
-        pieces = self.execution.place([self.features.take(cut) for cut in cuts])
-        return np.concatenate(self.execution.run(image_rows, pieces, B=B)[1].parts)
+        return compute_image(self.features, B, self.execution)
+
+
+def compute_image(features: Features, B: Matrix, execution: Execution) -> Matrix:
+    """Return X B, shape (N, k), through an execution; one pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.execution import Serial
+    >>> from gramian.features import Array
+    >>> from gramian.situation import compute_image
+    >>> compute_image(Array(np.array([[1.0, 2.0]])), np.ones((2, 1)), Serial())
+    array([[3.]])
+    """
+    cuts = cut_evenly(features.shape[0], features.n_pieces)
+    pieces = execution.place([features.take(cut) for cut in cuts])
+    return np.concatenate(execution.run(image_rows, pieces, B=B)[1].parts)
 
 
 class Parts(NamedTuple):

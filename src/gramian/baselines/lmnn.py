@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +17,7 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
-from gramian.execution import Execution, resolve_execution
+from gramian.execution import Execution, Serial, resolve_execution
 from gramian.geometries import Scaled
 from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
@@ -182,7 +183,7 @@ class LMNN(LearnedDistance, BaseEstimator):
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
             Z, before, most = situation.image(factor), objective, 2 * most
-            objective, violated = find_violations(Z, labels, targets, self.mu, most)
+            objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
             change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = index + 1, objective
             # A round that reached its limit of iterations may also change little.
@@ -223,7 +224,7 @@ def build_problem(situation: Situation, targets: Matrix, triplets: Matrix, mu: f
 
 def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:
     """Return the objective over all impostors, for mapped samples (n, r) and target pairs (k, 2)."""
-    return find_violations(Z, labels, targets, mu, 1)[0]
+    return find_violations(Z, labels, targets, mu, 1).objective
 
 
 def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
@@ -232,20 +233,52 @@ def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: floa
     return (1 - mu) * float(np.sum(Pairs(targets).predict(Z))) + mu * float(np.sum(hinge))
 
 
-def find_violations(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> tuple[float, Matrix]:
+class Violations(NamedTuple):
+    """The objective over all impostors, and triplets (m, 3) that are violated."""
+
+    objective: float
+    triplets: Matrix
+
+
+def find_violations(
+    Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int, execution: Execution | None = None
+) -> Violations:
     """Return the objective over all impostors, and violated triplets (m, 3): at most `most` per target pair."""
     near = Pairs(targets).predict(Z)
-    hinge, found = 0.0, [np.empty((0, 3), int)]
-    for rows, others in iterate_batches(labels, targets):
-        anchors, code = np.unique(targets[rows, 0], return_inverse=True)
-        far = euclidean_distances(Z[anchors], Z[others], squared=True)
-        for row, distance, limit in zip(targets[rows], far[code], near[rows] + MARGIN, strict=True):
-            inside = np.flatnonzero(distance < limit)
-            hinge += float(np.sum(limit - distance[inside]))
-            if len(inside) > most:
-                inside = inside[np.argpartition(distance[inside], most)[:most]]
-            found.append(np.column_stack([np.tile(row, (len(inside), 1)), others[inside]]))
-    return (1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(found)
+    execution = Serial() if execution is None else execution
+    batches = execution.place(make_batches(labels, targets, near + MARGIN))
+    inside: Inside = execution.run(search_inside, batches, Z=Z, most=most)[1]
+    hinge = reduce(add, inside.hinges, 0.0)
+    return Violations((1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(inside.triplets))
+
+
+class Batch(NamedTuple):
+    """Target pairs (k, 2) of one label, their squared distances plus the margin (k,), and all samples of others."""
+
+    targets: Matrix
+    limits: Vector
+    others: Vector
+
+
+class Inside(NamedTuple):
+    """The hinge of every target pair, and the triplets (m, 3) of every pair with the impostors inside its limit."""
+
+    hinges: list[float]
+    triplets: list[Matrix]
+
+
+def search_inside(batch: Batch, *, Z: Matrix, most: int) -> tuple[None, Inside]:
+    """Join hinges and violated triplets of a batch, at most `most` per target pair; Z are the mapped samples."""
+    hinges, triplets = [], []
+    anchors, code = np.unique(batch.targets[:, 0], return_inverse=True)
+    far = euclidean_distances(Z[anchors], Z[batch.others], squared=True)
+    for row, distance, limit in zip(batch.targets, far[code], batch.limits, strict=True):
+        inside = np.flatnonzero(distance < limit)
+        hinges.append(float(np.sum(limit - distance[inside])))
+        if len(inside) > most:
+            inside = inside[np.argpartition(distance[inside], most)[:most]]
+        triplets.append(np.column_stack([np.tile(row, (len(inside), 1)), batch.others[inside]]))
+    return None, Inside(hinges, triplets)
 
 
 def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
@@ -254,10 +287,11 @@ def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
     return np.column_stack([codes // (n * n), codes // n % n, codes % n])
 
 
-def iterate_batches(labels: Vector, targets: Matrix) -> Iterator[tuple[Vector, Vector]]:
-    """Yield rows of targets with the same label, and the samples of other labels, in batches that fit into memory."""
-    own = labels[targets[:, 0]]
+def make_batches(labels: Vector, targets: Matrix, limits: Vector) -> list[Batch]:
+    """Return target pairs with the same label, and the samples of other labels, in batches that fit into memory."""
+    batches, own = [], labels[targets[:, 0]]
     for label in np.unique(own):
         rows, others = np.flatnonzero(own == label), np.flatnonzero(labels != label)
         for part in np.array_split(rows, -(-len(rows) * len(others) // DISTANCES_IN_MEMORY)):
-            yield part, others
+            batches.append(Batch(targets[part], limits[part], others))
+    return batches

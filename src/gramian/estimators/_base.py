@@ -117,7 +117,7 @@ class PSDEstimator(BaseEstimator):
     def _warn(self, result: Result, advice: str = "Raise max_iter or tol, or scale the features of X alike.") -> None:
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
-        if np.isnan(norm[-1]):
+        if not result.stops:
             if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
                 return
             message = (

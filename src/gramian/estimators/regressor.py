@@ -259,8 +259,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if not (resume and isinstance(solver, Online)):
             growing = self._resolve_growing(solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
-        with journal.phase("choosing step sizes"):
-            schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
+        if stream is None:
+            with journal.phase(solver.start_phase):
+                schedule = solver.schedule(problem, point, rng, solver.subset)
+        else:
+            schedule = stream.schedule
         in_order = replace(solver, shuffle=False)
         return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
 

@@ -54,9 +54,14 @@ class Problem:
         self.passes = 0.0
 
     @cached_property
+    def pieces(self) -> list[Block]:
+        """The blocks, in pieces that are worked on apart."""
+        return [piece for each in self.blocks for piece in each.split()]
+
+    @cached_property
     def shards(self) -> Shards:
-        """Handles of the blocks, in pieces."""
-        return self.execution.place([piece for each in self.blocks for piece in each.split()])
+        """Handles of the pieces."""
+        return self.execution.place(self.pieces)
 
     def run(self, work: Work, *held: Shards, **small: Any) -> tuple[Shards, Any]:
         """Run work on every block; return what stays beside the blocks, and the total."""

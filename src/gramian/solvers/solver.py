@@ -59,6 +59,8 @@ class Solver(ABC):
 
     #: False for a solver that runs max_iter epochs, to which the stopping rules are not applied.
     stops: ClassVar[bool] = True
+    #: What `start` does, as the name of a phase of a fit; "" if it takes no time worth a line.
+    start_phase: ClassVar[str] = ""
     #: The number of successive small steps after which the loop stops.
     patience: ClassVar[int] = 1
 
@@ -150,6 +152,8 @@ class Result:
         The fields of `Record`, one array each, with one entry for the start and one per iteration.
     memory : object
         The memory of the solver; `minimize(memory=...)` continues from it.
+    stops : bool
+        False if the solver runs a number of epochs, to which the stopping rules are not applied: it may raise the cost.
 
     Examples
     --------
@@ -172,6 +176,7 @@ class Result:
     message: str
     history: dict[str, Vector]
     memory: Any = None
+    stops: bool = True
 
     @property
     def converged(self) -> bool:

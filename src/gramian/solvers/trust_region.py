@@ -58,6 +58,7 @@ class TrustRegion(Solver):
     max_inner: int = 100
     precision: float = 0.1
     search: Search = field(default_factory=Exact)
+    start_phase = "choosing the radius"
 
     def __post_init__(self) -> None:
         if self.model not in ("auto", "gauss-newton", "newton"):

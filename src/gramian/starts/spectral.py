@@ -77,12 +77,16 @@ def mean_target(term: Term) -> float:
 
 def random_in_span(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
     """Return random directions of unit length in the span of the samples, (d, r); any if there are no samples."""
-    total = np.zeros((problem.n_features, rank))
-    for block in problem.blocks:
-        weights = rng.standard_normal((block.features.shape[0], rank)).astype(problem.dtype)
-        total += block.features.pull(weights)
+    lengths = [piece.features.shape[0] for piece in problem.pieces]
+    weights = problem.execution.place([rng.standard_normal((n, rank)).astype(problem.dtype) for n in lengths])
+    total = problem.count(1).run(pull_samples, weights)[1]
     length = np.linalg.norm(total, axis=0)
     return total / length if (length > 0).all() else rng.standard_normal((problem.n_features, rank))
+
+
+def pull_samples(block: Block, weights: Matrix) -> tuple[None, Matrix]:
+    """Sum Xᵀ S for weights S (N, r) of the samples, in float64; one pull."""
+    return None, block.pull(weights).astype(np.float64)
 
 
 def leading_eigenvectors(moment: TargetMoment, problem: Problem, rank: int, rng: np.random.Generator) -> Eigenpairs:

@@ -75,6 +75,7 @@ class Online(Solver):
     seed: int | None = 0
 
     stops = False
+    start_phase = "choosing step sizes"
 
     def __post_init__(self) -> None:
         check_number("batch_size", self.batch_size, least=1, integer=True)
