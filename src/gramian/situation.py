@@ -85,7 +85,15 @@ def compute_image(features: Features, B: Matrix, execution: Execution) -> Matrix
 
 
 class Parts(NamedTuple):
-    """A total that is a list: the sum of two joins them."""
+    """A total that is a list: the sum of two joins them.
+
+    Examples
+    --------
+    >>> from gramian.execution import add_totals
+    >>> from gramian.situation import Parts
+    >>> add_totals(Parts([1]), Parts([2, 3]))
+    Parts(parts=[1, 2, 3])
+    """
 
     parts: list[Any]
 

@@ -113,7 +113,15 @@ def symmetrise(K: Matrix) -> Matrix:
     return 0.5 * (K + K.T)
 
 
-def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
+class Spectrum(NamedTuple):
+    """Eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue of all."""
+
+    values: Vector
+    vectors: Matrix
+    least: float
+
+
+def eigendecompose(K: Matrix, rounding: float) -> Spectrum:
     """Return the eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
     values, vectors = scipy.linalg.eigh(K)
     least, largest = float(values[0]), float(values[-1])
@@ -128,4 +136,4 @@ def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
             "they are taken as 0.",
         )
     kept = np.flatnonzero(values > rounding)[::-1]
-    return values[kept], vectors[:, kept], least
+    return Spectrum(values[kept], vectors[:, kept], least)

@@ -18,7 +18,7 @@ from gramian.solvers import Ending, Journal, Result, Solver, minimize
 from gramian.starts import initial_factor
 from gramian.types import Matrix
 
-__all__ = ["Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
+__all__ = ["BestResult", "Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
 
 # Local minima occur with fewer measurements than this for each of the d r unknowns.
 MEASUREMENTS_PER_UNKNOWN = 6
@@ -70,6 +70,13 @@ def agreements(problem: Problem, rank: int) -> int:
     return 2 if few and rank <= HARD_RANK else 1
 
 
+class BestResult(NamedTuple):
+    """The result of the lowest cost, and the number of starts that were tried."""
+
+    result: Result
+    n_starts: int
+
+
 class Restarts(NamedTuple):
     """Further random starts of a fit.
 
@@ -100,7 +107,7 @@ class Restarts(NamedTuple):
         n_init: int | str,
         journal: Journal,
         polish: Callable[..., Result],
-    ) -> tuple[Result, int]:
+    ) -> BestResult:
         """Return the result of the lowest cost, the first unless another is clearly lower; and the number of starts.
 
         Parameters
@@ -117,7 +124,7 @@ class Restarts(NamedTuple):
         """
         auto = isinstance(n_init, str)
         if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
-            return first, 1
+            return BestResult(first, 1)
         most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
         needed, n_same = agreements(problem, first.point.G.shape[1]), 0
@@ -131,7 +138,7 @@ class Restarts(NamedTuple):
                 n_same += 1
                 if n_same == needed:
                     break
-        return best, n_starts
+        return BestResult(best, n_starts)
 
     def solve(self, problem: Problem, rank: int, journal: Journal) -> Result:
         """Return the result from a new random start; its iterations are not written to the journal."""

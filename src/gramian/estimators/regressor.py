@@ -16,7 +16,7 @@ from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._regression import Data, balance_columns, check_shape, make_measurement, zero_is_best
-from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
+from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -276,10 +276,10 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         coordinates: Coordinates,
         journal: Journal,
         rng: np.random.Generator,
-    ) -> tuple[Result, int]:
+    ) -> BestResult:
         """Return the best result of the starts that n_init asks for, and their number."""
         if self.n_init == "auto" and not (isinstance(self.init, str) and self.init == "auto"):
-            return first, 1
+            return BestResult(first, 1)
         restarts = Restarts(solver, geometry, coordinates, copy_generator(rng), self.tol, self.max_iter)
         polish = partial(self._minimize, problem, solver=solver, journal=journal, perfect=PERFECT * self.tol)
         return restarts.improve(first, problem, self.n_init, journal, polish)

@@ -138,5 +138,14 @@ def blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which BLAS uses one thread."""
+    """Return a context in which BLAS uses one thread.
+
+    Examples
+    --------
+    >>> from gramian.execution import one_blas_thread
+    >>> with one_blas_thread():
+    ...     total = sum(range(3))
+    >>> total
+    3
+    """
     return blas().limit(limits=1, user_api="blas")

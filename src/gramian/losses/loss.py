@@ -60,6 +60,12 @@ class Loss(ABC):
 
     `__call__` and `degree` are all that a loss must have. The sums over the measurements follow from `__call__`;
     override them with a compiled kernel where it pays, as `Squared` does.
+
+    Examples
+    --------
+    >>> from gramian.losses import LOSSES, Loss
+    >>> all(issubclass(kind, Loss) for kind in LOSSES.values())
+    True
     """
 
     #: Predictions and targets that are multiplied by u multiply the value of `rescaled(u)` by u ** degree.

@@ -25,6 +25,14 @@ class Measurement(ABC):
 
     X_i (d, d) need not be formed, and only its symmetric part matters. Every method returns arrays of the dtype of Z
     and leaves Z unchanged. `predict` and `weigh` are adjoint: `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.measurements import Measurement, Pairs
+    >>> pairs = Pairs([[0, 1]])
+    >>> isinstance(pairs, Measurement), pairs.predict(np.array([[1.0], [3.0]]))
+    (True, array([4.]))
     """
 
     #: True if measurement i depends on sample i alone. The samples can then be split into blocks of rows.

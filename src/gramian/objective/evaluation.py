@@ -25,6 +25,18 @@ class Evaluation:
     """The objective at one point: everything known there, computed when first asked for.
 
     Images, predictions and slopes stay beside the data, in `states`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term
+    >>> from gramian.features import Array
+    >>> from gramian.geometries import Flat
+    >>> from gramian.measurements import Each
+    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([4.0, 0.0]))])])
+    >>> evaluation = problem.evaluate(Flat().point(np.array([[1.0], [0.0]])))
+    >>> evaluation.value, evaluation.gradient.ravel()  # ½ · mean of (1 - 4)² and 0
+    (2.25, array([-3.,  0.]))
     """
 
     def __init__(

@@ -42,6 +42,19 @@ class Line:
         The longest step.
     quartic : array, shape (5,), or None
         The objective as a polynomial in s, constant first, if it is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term
+    >>> from gramian.features import Array
+    >>> from gramian.geometries import Flat
+    >>> from gramian.measurements import Each
+    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([4.0, 0.0]))])])
+    >>> evaluation = problem.evaluate(Flat().point(np.array([[1.0], [0.0]])))
+    >>> line = evaluation.line(np.array([[1.0], [0.0]]))
+    >>> line(1.0), line.slope  # the factor (2, 0) fits both targets
+    (0.0, -3.0)
     """
 
     def __init__(self, start: Evaluation, tangent: Tangent) -> None:

@@ -43,6 +43,12 @@ class Step(NamedTuple):
         The step size; 0 if no step lowers the objective.
     memory : object
         What the solver needs for the next step; any object, None if nothing.
+
+    Examples
+    --------
+    >>> from gramian.solvers import Step
+    >>> Step._fields
+    ('evaluation', 'size', 'memory')
     """
 
     evaluation: Evaluation
@@ -55,6 +61,12 @@ class Solver(ABC):
 
     A solver has settings but no state: what a step needs to know of earlier steps is its memory, a value that `step`
     returns and receives.
+
+    Examples
+    --------
+    >>> from gramian.solvers import SOLVERS, Solver
+    >>> {name: kind.stops for name, kind in SOLVERS.items() if issubclass(kind, Solver)}
+    {'gd': True, 'cg': True, 'trust-region': True, 'online': False}
     """
 
     #: False for a solver that runs max_iter epochs, to which the stopping rules are not applied.
@@ -123,6 +135,14 @@ class Record(NamedTuple):
         The seconds since the start of the fit.
     passes : float
         The passes over the data since the start of the fit.
+
+    Examples
+    --------
+    >>> from gramian import PSDRegressor
+    >>> records = []
+    >>> _ = PSDRegressor(1, callback=records.append, random_state=0).fit([[1.0], [2.0]], [3.0, 12.0])
+    >>> records[0].iteration, records[-1].cost < 1e-6
+    (0, True)
     """
 
     iteration: int
