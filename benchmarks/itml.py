@@ -27,9 +27,8 @@ def make_constraints(n: int, d: int, c: int) -> tuple[np.ndarray, ...]:
     """Return samples, the first and second samples of pairs drawn from labels, their bounds and senses."""
     rng = np.random.default_rng(0)
     X, y = make_classes(n, d, c, rng)
-    supervision = LabelPairs(y)
-    supervision.check(n)
-    return resolve_constraints(X, supervision.draw(rng), np.eye(d), None)
+    pairs = LabelPairs(y).validate(n).draw(rng)
+    return resolve_constraints(X, pairs, np.eye(d), None).constraints
 
 
 def run_cycles(cycle: Callable[..., float], given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,9 +18,10 @@ SOURCE = Path(gramian.__file__).parent
 LAYERS = [
     {"_kernels", "types", "warn"},
     {"checks"},
-    {"features", "measurements", "losses", "penalties", "geometries", "execution"},
+    {"features", "measurements", "losses", "geometries", "execution"},
     {"closeness", "coordinates"},
     {"objective"},
+    {"penalties", "situation"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},

@@ -1,11 +1,16 @@
 """The documents name every registered choice, their links resolve, and public names have examples."""
 
+import importlib
+import inspect
+import pkgutil
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gramian
+from gramian import MetricLearner
 from gramian.geometries import GEOMETRIES
 from gramian.solvers import SOLVERS
 
@@ -26,9 +31,20 @@ def test_links_resolve(page):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", gramian.__all__)
-def test_every_public_name_has_an_example(name):
-    assert ">>>" in getattr(gramian, name).__doc__
+def public_names():
+    """The functions and classes in `__all__` of the package, of its subpackages and of its public modules."""
+    packages = [f"gramian.{each.name}" for each in pkgutil.iter_modules(gramian.__path__) if each.ispkg]
+    public = [name for name in packages if "._" not in name] + [f"gramian.{name}" for name in gramian._MODULES]
+    for module in ["gramian", "gramian.situation", *sorted(set(public))]:
+        for name in importlib.import_module(module).__all__:
+            value = getattr(importlib.import_module(module), name)
+            if value is not Any and (inspect.isclass(value) or inspect.isfunction(value)):
+                yield pytest.param(value, id=f"{module}.{name}")
+
+
+@pytest.mark.parametrize("value", [*public_names(), MetricLearner.fit_supervised])
+def test_every_public_name_has_an_example(value):
+    assert ">>>" in value.__doc__
 
 
 def diffs(path):

@@ -106,9 +106,9 @@ def tiny_pieces(monkeypatch):
 @pytest.mark.parametrize("execution", [Threads(1), Threads(2)], ids=repr)
 @measurements
 @geometries
-def test_every_execution_gives_the_bits_of_serial(geometry, kind, execution, rng, tiny_pieces):
-    problem = make_problem(EXAMPLES[kind](rng, np.float64), rng)
-    point = random_point(geometry, rng)
+def test_every_execution_gives_the_bits_of_serial(geometry, kind, execution, rng, dtype, tiny_pieces):
+    problem = make_problem(EXAMPLES[kind](rng, dtype), rng)
+    point = random_point(geometry, rng, dtype=dtype)
     found = []
     for place in (Serial(), execution):
         evaluation = Problem(problem.blocks, place).evaluate(point)
@@ -117,5 +117,6 @@ def test_every_execution_gives_the_bits_of_serial(geometry, kind, execution, rng
         found.append((evaluation.value, evaluation.gradient, line.guess, end.value, end.gradient, gram(end.point)))
     for serial, other in zip(*found, strict=True):
         np.testing.assert_array_equal(serial, other)
-    for identity in PROBLEM_IDENTITIES:
+    # Finite differences need the digits of float64.
+    for identity in PROBLEM_IDENTITIES if dtype == np.float64 else ():
         identity(geometry, rng, Problem(problem.blocks, execution))

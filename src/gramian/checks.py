@@ -15,12 +15,12 @@ __all__ = [
     "as_real",
     "check_csr",
     "check_kind",
+    "check_number",
     "check_powers",
     "check_sparse",
-    "checked_factor",
-    "checked_number",
-    "checked_sense",
-    "checked_weight",
+    "validate_factor",
+    "validate_sense",
+    "validate_weight",
 ]
 
 SENSES = {"at most": -1, "equal": 0, "at least": 1}
@@ -30,7 +30,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 UNUSABLE_KINDS = {"M": "dates", "m": "time differences", "c": "complex numbers"}
 
 
-def checked_number(
+def check_number(
     name: str, value: Any, *, least: float, integer: bool = False, strict: bool = False, below: float | None = None
 ) -> None:
     """Raise a ValueError unless value is a finite number of the right kind, within its bounds."""
@@ -125,7 +125,7 @@ def check_powers(name: str, X: Any, power: int, dtype: Any = np.float64) -> None
         )
 
 
-def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype, rows: str = "n_features") -> Matrix:
+def validate_factor(init: Any, n_features: int, rank: int, dtype: np.dtype, rows: str = "n_features") -> Matrix:
     """Return a given start as an array (d, r) of full column rank; `rows` is the name of d in errors."""
     factor = as_numbers("init", init).astype(dtype)
     if factor.shape != (n_features, rank):
@@ -138,7 +138,7 @@ def checked_factor(init: Any, n_features: int, rank: int, dtype: np.dtype, rows:
     return factor
 
 
-def checked_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vector:
+def validate_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vector:
     """Return weights (n,), the largest of them 1; all 1 when not given."""
     if sample_weight is None:
         return np.ones(n_samples, dtype)
@@ -155,7 +155,7 @@ def checked_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vecto
     return (weight / weight.max()).astype(dtype)
 
 
-def checked_sense(sense: Any, n_samples: int) -> Vector:
+def validate_sense(sense: Any, n_samples: int) -> Vector:
     """Return senses (n,) of 0, -1, +1, from numbers or words, one for all or one a sample; all 0 when not given."""
     if sense is None:
         return np.zeros(n_samples, np.int8)

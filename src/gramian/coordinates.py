@@ -51,6 +51,12 @@ class Units(NamedTuple):
     """Powers of two that numbers are multiplied by, so that nothing is rounded: samples, and targets (a power of four).
 
     A matrix (d, d) counts as the square of a sample.
+
+    Examples
+    --------
+    >>> from gramian.coordinates import Units
+    >>> Units(data=0.25)
+    Units(data=0.25, target=1.0)
     """
 
     data: float = 1.0
@@ -159,13 +165,28 @@ def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units
     """Return the units in which vectors (n, d) or matrices (n, d, d), and targets (n,), are near 1.
 
     Where W has no scale of its own (`scale_free`), targets take the square of the data's unit: then W is the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import units_of_regression
+    >>> units_of_regression(np.full((2, 2), 2.0**20), np.ones(2))
+    Units(data=9.5367431640625e-07, target=1.0)
     """
     data = data_unit_of(X)
     return Units(data, data**2 if scale_free else unit_of(largest(y), 2))
 
 
 def data_unit_of(X: Any) -> float:
-    """Return the power of two that brings samples near 1; a matrix counts as the square of a vector."""
+    """Return the power of two that brings samples near 1; a matrix counts as the square of a vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import data_unit_of
+    >>> data_unit_of(np.ones((2, 2))), data_unit_of(np.full((2, 2), 2.0**20)) * 2.0**20
+    (1.0, 1.0)
+    """
     values = X if isinstance(X, np.ndarray) else X.data
     size = largest(values)
     unit = unit_of(size if X.ndim == 2 else size**0.5, 1)
@@ -182,12 +203,27 @@ def scale_data(X: Any, unit: float) -> Features:
 
 
 def largest(values: Vector) -> float:
-    """Return max |value|."""
+    """Return max |value|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import largest
+    >>> largest(np.array([1.0, -3.0]))
+    3.0
+    """
     return max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
 
 
 def unit_of(size: float, multiple: int) -> float:
-    """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already."""
+    """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already.
+
+    Examples
+    --------
+    >>> from gramian.coordinates import unit_of
+    >>> unit_of(5.0, 1), unit_of(2.0**21, 1) * 2.0**21, unit_of(2.0**21, 2) * 2.0**21
+    (1.0, 1.0, 2.0)
+    """
     if not 0 < size < np.inf or 1 / NEAR <= size <= NEAR:
         return 1.0
     return 2.0 ** -(multiple * round(np.log2(size) / multiple))
@@ -202,7 +238,16 @@ def column_units(features: Features) -> Vector | None:
 
 
 def column_spread(features: Features) -> float:
-    """Return how many times larger the largest column is than the smallest that is not zero."""
+    """Return how many times larger the largest column is than the smallest that is not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import column_spread
+    >>> from gramian.features import Array
+    >>> column_spread(Array(np.array([[1.0, 8.0], [2.0, 4.0]])))
+    4.0
+    """
     sizes = np.zeros(0) if isinstance(features, Identity) else column_sizes(samples_of(features))
     present = sizes[sizes > 0]
     return float(present.max() / present.min()) if present.size else 1.0
@@ -225,6 +270,13 @@ def centre(X: Any, execution: Execution | None = None) -> Features:
     """Return features less their mean; sparse data is left as it is.
 
     Large data is not copied, unless rounding would tell. Small data is: that saves the correction of every product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import centre
+    >>> centre(np.array([[1.0], [3.0]])).dense().ravel()
+    array([-1.,  1.])
     """
     if scipy.sparse.issparse(X):
         return as_features(X)
@@ -254,6 +306,15 @@ class Span(NamedTuple):
     """Samples fewer than their features, in orthonormal coordinates of their span.
 
     With X Xᵀ = V σ² Vᵀ the basis is Xᵀ V/σ, and the samples in it are V σ: neither needs a decomposition of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import span_of
+    >>> from gramian.features import Array
+    >>> span = span_of(Array(np.array([[3.0, 4.0]])))
+    >>> np.abs(span.lift(np.eye(1))).ravel()  # one sample spans its own direction
+    array([0.6, 0.8])
     """
 
     features: Array
@@ -266,7 +327,16 @@ class Span(NamedTuple):
 
 
 def span_of(features: Features) -> Span | None:
-    """Return the span of the samples, where they are fewer than the features and not all 0; else None."""
+    """Return the span of the samples, where they are fewer than the features and not all 0; else None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.coordinates import span_of
+    >>> from gramian.features import Array
+    >>> span_of(Array(np.array([[3.0, 4.0]]))).features.shape, span_of(Array(np.eye(2)))
+    ((1, 1), None)
+    """
     n, d = features.shape
     if n >= d or not features.sliceable:
         return None

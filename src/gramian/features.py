@@ -24,7 +24,14 @@ __all__ = ["Array", "Centred", "Features", "Identity", "Sparse", "as_features"]
 
 
 class Features(Protocol):
-    """The interface of a data matrix X, shape (N, d), as the objective uses it."""
+    """The interface of a data matrix X, shape (N, d), as the objective uses it.
+
+    Examples
+    --------
+    >>> from gramian.features import Features, Identity  # Identity(2) has the methods of Features
+    >>> Identity(2).shape
+    (2, 2)
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,15 +74,6 @@ class Features(Protocol):
         ----------
         rows : slice or array of int
             Indices of the samples, in the order of the new rows. An index may occur several times.
-        """
-
-    def restrict(self, basis: Matrix) -> Features:
-        """Return the features X basis, shape (N, k).
-
-        Parameters
-        ----------
-        basis : array, shape (d, k)
-            Its columns span the subspace of the features to which the problem is restricted.
         """
 
     def dense(self) -> Matrix:
@@ -160,10 +158,6 @@ class Array:
         """Return the features of some rows; a view if rows is a slice."""
         return Array(self.X[rows])
 
-    def restrict(self, basis: Matrix) -> Array:
-        """Return the features X basis, shape (N, k)."""
-        return Array(self.X @ basis)
-
     def dense(self) -> Matrix:
         """Return X itself, not a copy."""
         return self.X
@@ -240,10 +234,6 @@ class Sparse:
         parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
         return Sparse.of_checked(scipy.sparse.csr_array(parts, shape=(stop - start, X.shape[1])))
 
-    def restrict(self, basis: Matrix) -> Array:
-        """Return X basis as dense features, shape (N, k)."""
-        return Array(self.X @ basis)
-
     def dense(self) -> Matrix:
         """Return X as a dense array, shape (N, d)."""
         return self.X.toarray()
@@ -317,10 +307,6 @@ class Centred:
         """Return the centred features of some rows, with the same μ."""
         return Centred(self.features.take(rows), self.mean)
 
-    def restrict(self, basis: Matrix) -> Array:
-        """Return (X - 1 μᵀ) basis as dense features, shape (N, k)."""
-        return Array(self.image(basis))
-
     def dense(self) -> Matrix:
         """Return X - 1 μᵀ as a new array, shape (N, d)."""
         return self.features.dense() - self.mean
@@ -373,10 +359,6 @@ class Identity:
     def take(self, rows: Rows) -> Sparse:
         """Return unit vectors as sparse features, shape (n_rows, n)."""
         return Sparse.of_checked(scipy.sparse.eye_array(self.shape[0], dtype=self.dtype, format="csr")[rows])
-
-    def restrict(self, basis: Matrix) -> Array:
-        """Return the basis itself as dense features, shape (n, k)."""
-        return Array(basis)
 
     def dense(self) -> Matrix:
         """Return the identity matrix, shape (n, n)."""

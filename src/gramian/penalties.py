@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gramian.checks import as_real, checked_number
+from gramian.checks import as_real, check_number
+from gramian.losses.loss import Assessment, Derivatives
+from gramian.objective.terms import Curvature, Group, Pieces, Taken
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Toward"]
 
-#: A symmetric (d, d) matrix Σ c A Bᵀ as a list of (c, A, B), with A and B of few columns. It is never formed.
-Products = list[tuple[float, Matrix, Matrix]]
+
+class Product(NamedTuple):
+    """The matrix c A Bᵀ (d, d), with A and B (d, k) of few columns. It is never formed."""
+
+    coefficient: float
+    A: Matrix
+    B: Matrix
+
+
+#: A symmetric matrix (d, d), as products to be added.
+Products = list[Product]
 
 
 class PenaltyLine(NamedTuple):
@@ -47,8 +58,7 @@ class Toward:
     >>> import numpy as np
     >>> from gramian.penalties import Toward
     >>> penalty = Toward(np.eye(2), strength=4.0)
-    >>> value, _, _ = penalty.value_and_slopes(penalty.predict(2 * np.eye(2)))
-    >>> value  # ½ · 4 · ‖4 I - I‖² / ‖I‖²
+    >>> penalty.value_and_slopes(penalty.predict(2 * np.eye(2))).value  # ½ · 4 · ‖4 I - I‖² / ‖I‖²
     18.0
     """
 
@@ -58,7 +68,7 @@ class Toward:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", as_real("factor", self.factor))
-        checked_number("strength", self.strength, least=0)
+        check_number("strength", self.strength, least=0)
         if self.factor.ndim != 2 or not np.isfinite(self.factor).all():
             raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:
@@ -83,12 +93,12 @@ class Toward:
         """Return Z, which is G: the penalty has no predictions."""
         return Z
 
-    def value_and_slopes(self, prediction: Matrix) -> tuple[float, Products, float]:
+    def value_and_slopes(self, prediction: Matrix) -> Assessment:
         """Return the value, the slopes scale · (W - W₀) as products, and the scale of the value's rounding error."""
         G, G0, scale = prediction, self.factor, self.scale
         own, mixed = squared_norm(G.T @ G), squared_norm(G0.T @ G)
         value = 0.5 * scale * max(own - 2 * mixed + self.square, 0.0)
-        return value, [(scale, G, G), (-scale, G0, G0)], scale * (own + mixed)
+        return Assessment(value, [Product(scale, G, G), Product(-scale, G0, G0)], scale * (own + mixed))
 
     def weigh(self, weights: Products, Z: Matrix) -> Matrix:
         """Return Σ c A (Bᵀ Z), shape (d, r), for weights given as products."""
@@ -97,11 +107,11 @@ class Toward:
             total += coefficient * (A @ (B.T @ Z))
         return total
 
-    def gauss_newton(self, prediction: Matrix, Z: Matrix, velocity: Matrix) -> tuple[Products, float]:
+    def gauss_newton(self, prediction: Matrix, Z: Matrix, velocity: Matrix) -> Curvature:
         """Return scale · dW/ds = scale · (Z Vᵀ + V Zᵀ) as products, and scale · ‖dW/ds‖², for a velocity V of Z."""
         scale = self.scale
         form = 2 * float(np.vdot(Z.T @ Z, velocity.T @ velocity)) + 2 * float(np.vdot(velocity.T @ Z, Z.T @ velocity))
-        return [(scale, Z, velocity), (scale, velocity, Z)], scale * form
+        return Curvature([Product(scale, Z, velocity), Product(scale, velocity, Z)], scale * form)
 
     def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> PenaltyLine:
         """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and Z and T."""
@@ -117,10 +127,10 @@ class Toward:
         quartic[0] += self.square
         return PenaltyLine(0.5 * self.scale * quartic, Z, T)
 
-    def along(self, line: PenaltyLine, s: float) -> tuple[float, float, float]:
+    def along(self, line: PenaltyLine, s: float) -> Derivatives:
         """Return the value, slope and curvature at s."""
         polynomial = np.polynomial.Polynomial(line.quartic)
-        return float(polynomial(s)), float(polynomial.deriv(1)(s)), float(polynomial.deriv(2)(s))
+        return Derivatives(*(float(each(s)) for each in (polynomial, polynomial.deriv(1), polynomial.deriv(2))))
 
     def quartic(self, line: PenaltyLine) -> Vector:
         """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""
@@ -130,13 +140,13 @@ class Toward:
         """Return Z + s T, shape (d, r)."""
         return line.Z + s * line.T
 
-    def pieces(self, n_samples: int) -> Any:
+    def pieces(self, n_samples: int) -> Pieces:
         """Return the penalty itself, finely and coarsely: it is small."""
-        return [self], [(self, 1)]
+        return Pieces([self], [Group(self, 1)])
 
-    def take(self, rows: Rows) -> tuple[Toward, Rows | None]:
+    def take(self, rows: Rows) -> Taken:
         """Return the whole penalty and None, which stands for all rows: a penalty has no measurements to select."""
-        return self, None
+        return Taken(self, None)
 
 
 def squared_norm(A: Matrix) -> float:

@@ -307,7 +307,7 @@ def test_edge_cases_have_right_answers(rng):
 def test_online_that_ends_higher_than_it_began_warns():
     model = PSDRegressor(solver="online")
     model.history_ = {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)}
-    result = Result(None, 2.0, 1, Ending.EXHAUSTED, "", model.history_)
+    result = Result(None, 2.0, 1, Ending.EXHAUSTED, "", model.history_, stops=False)
     with pytest.warns(ConvergenceWarning, match=r"the cost rose from 1.00e\+00 to 2.00e\+00. Give smaller steps"):
         model._warn(result)
 

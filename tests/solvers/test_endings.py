@@ -141,3 +141,18 @@ def test_a_journal_counts_passes_on(problem):
     assert (first.n_iter, second.n_iter) == (2, 3)
     np.testing.assert_array_equal(second.history["iteration"], np.arange(6))
     assert second.history["passes"][-1] == problem[0].passes
+
+
+@pytest.mark.parametrize(("name", "phase"), [("cg", ""), ("trust-region", "choosing the radius")])
+def test_only_solvers_that_choose_something_at_the_start_have_a_phase_for_it(name, phase, rng):
+    X, y, _, _ = regression(rng, 50, 4, 2)
+    timings = PSDRegressor(2, solver=name, random_state=0).fit(X, y).timings_
+    assert {key for key in timings if key.startswith("choosing")} == ({phase} if phase else set())
+
+
+def test_a_result_says_whether_stopping_rules_apply(rng):
+    X, y, _, _ = regression(rng, 50, 4, 2)
+    point = Flat().point(np.eye(4)[:, :2])
+    results = [minimize(rank_one(X, y), solver, point, max_iter=2) for solver in (ConjugateGradient(), Online())]
+    assert [result.stops for result in results] == [True, False]
+    assert list(PSDRegressor(2, solver="online", random_state=0).fit(X, y).timings_).count("choosing step sizes") == 1

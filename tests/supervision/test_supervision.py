@@ -1,5 +1,8 @@
 """The contract of supervision, over the registry; and the estimators that learn from it."""
 
+from dataclasses import FrozenInstanceError, dataclass, replace
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
@@ -10,7 +13,16 @@ from gramian.baselines import ITML, LEGO, POLA
 from gramian.features import Array
 from gramian.measurements import Pairs
 from gramian.objective import Block
-from gramian.supervision import SUPERVISIONS, GivenPairs, GivenTriplets, LabelPairs, LabelTriplets, Scene, Supervision
+from gramian.supervision import (
+    SUPERVISIONS,
+    Begun,
+    GivenPairs,
+    GivenTriplets,
+    LabelPairs,
+    LabelTriplets,
+    Situation,
+    Supervision,
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +45,15 @@ def make(name, labels, rng):
 @pytest.mark.parametrize("name", SUPERVISIONS)
 def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
     X, y = wine
-    supervision = make(name, y, rng)
-    supervision.check(len(X))
-    scene = Scene(Array(X), rng)
-    start = supervision.begin(scene, np.eye(13)[:, :3])
+    situation = Situation(Array(X), rng)
+    supervision, start = make(name, y, rng).validate(len(X)).begin(situation, np.eye(13)[:, :3])
     assert start.shape == (13, 3)
     assert len(supervision) > 0
     assert supervision.default_penalty(3, 13) > 0
-    for _ in range(supervision.n_rounds):
-        terms = supervision.terms(scene, start)
+    for index in range(supervision.n_rounds):
+        terms = supervision.terms(situation, start, index)
         assert all(isinstance(term, Term) for term in terms)
-        assert Problem([Block(scene.features, terms)]).value_at_zero > 0
+        assert Problem([Block(situation.features, terms)]).value_at_zero > 0
     model = MetricLearner(3, random_state=0).fit_supervised(X, make(name, y, rng))
     assert model.history_["cost"][-1] < model.history_["cost"][0]
 
@@ -51,10 +61,9 @@ def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
 @pytest.mark.parametrize("name", SUPERVISIONS)
 def test_resuming_keeps_the_scale_of_the_factor(name, wine, rng):
     X, y = wine
-    supervision = make(name, y, rng)
-    supervision.check(len(X))
-    factor = 7 * np.eye(13)[:, :3]
-    np.testing.assert_array_equal(supervision.begin(Scene(Array(X), rng), factor, resume=True), factor)
+    supervision, factor = make(name, y, rng).validate(len(X)), 7 * np.eye(13)[:, :3]
+    begun = supervision.begin(Situation(Array(X), rng), factor, resume=True)
+    np.testing.assert_array_equal(begun.start, factor)
 
 
 @pytest.mark.parametrize("name", SUPERVISIONS)
@@ -71,33 +80,66 @@ def test_only_kinds_with_labels_can_be_named_as_constraints(name, wine):
 
 def test_label_triplets_are_found_anew_in_the_present_metric(wine, rng):
     X, y = wine
-    supervision = LabelTriplets(y, n_targets=1, n_impostors=1)
-    supervision.check(len(X))
-    scene = Scene(Array(X), rng)
-    first = supervision.terms(scene, supervision.begin(scene, np.eye(13)))[0].measurement.triplets
-    again = supervision.terms(scene, np.eye(13))[0].measurement.triplets
-    other = supervision.terms(scene, np.diag(np.arange(13.0)))[0].measurement.triplets
+    situation = Situation(Array(X), rng)
+    supervision, start = LabelTriplets(y, n_targets=1, n_impostors=1).validate(len(X)).begin(situation, np.eye(13))
+    first = supervision.terms(situation, start)[0].measurement.triplets
+    again = supervision.terms(situation, np.eye(13), 1)[0].measurement.triplets
+    other = supervision.terms(situation, np.diag(np.arange(13.0)), 2)[0].measurement.triplets
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
 @pytest.mark.parametrize("name", SUPERVISIONS)
 def test_the_length_is_known_before_the_fit_begins(name, wine, rng):
-    supervision = make(name, wine[1], rng)
-    supervision.check(len(wine[0]))
-    before = len(supervision)
-    supervision.begin(Scene(Array(wine[0]), rng), np.eye(13))
-    assert len(supervision) == before > 0
+    supervision = make(name, wine[1], rng).validate(len(wine[0]))
+    begun = supervision.begin(Situation(Array(wine[0]), rng), np.eye(13))
+    assert len(begun.supervision) == len(supervision) > 0
+
+
+@pytest.mark.parametrize("name", SUPERVISIONS)
+def test_a_fit_does_not_change_the_supervision(name, wine, rng):
+    X, y = wine
+    supervision = make(name, y, rng)
+    before = {key: np.array(value) for key, value in vars(supervision).items() if value is not None}
+    one, other = (MetricLearner(3, random_state=0).fit_supervised(X, supervision) for _ in range(2))
+    np.testing.assert_array_equal(one.components_, other.components_)
+    assert {key for key, value in vars(supervision).items() if value is not None} == set(before)
+    for key, value in before.items():
+        np.testing.assert_array_equal(getattr(supervision, key), value)
+    with pytest.raises(FrozenInstanceError):
+        supervision.labels = y
+
+
+@pytest.mark.parametrize(
+    ("supervision", "message"),
+    [
+        (GivenPairs([[0, 1]], 1.0, y=[1]), "y stands in place of target and sense"),
+        (GivenPairs([[0, 1]], y=[1]), "Give pairs of both kinds"),
+        (GivenPairs([[0, 1]], y=[2]), "y must be"),
+        (GivenPairs([[0, 1]], -1.0), "must be finite and not negative"),
+        (GivenPairs([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1]), "at least 2 and at most 1"),
+        (GivenTriplets([[0, 1, 1]]), "names a sample twice"),
+        (LabelTriplets(np.zeros(178)), "one class only"),
+        (LabelPairs(np.zeros(178)), "one class only"),
+    ],
+)
+def test_supervision_is_validated_before_anything_is_computed(supervision, message, wine, monkeypatch):
+    monkeypatch.setattr("gramian.coordinates.Coordinates.of_distances", None)
+    with pytest.raises(ValueError, match=message):
+        MetricLearner(2).fit_supervised(wine[0], supervision)
+
+
+def test_label_pairs_have_no_terms_before_they_are_drawn(wine, rng):
+    with pytest.raises(TypeError, match="Ask the supervision that begin returns"):
+        LabelPairs(wine[1]).terms(Situation(Array(wine[0]), rng), np.eye(13))
 
 
 def test_label_pairs_are_of_both_kinds_and_bounded_by_percentiles(wine, rng):
     X, y = wine
-    supervision = LabelPairs(y, 200)
-    supervision.check(len(X))
-    supervision.begin(Scene(Array(X), rng), np.eye(13))
-    squared = Pairs(supervision.given.pairs).predict(X)
-    np.testing.assert_allclose(supervision.summary()["bounds_"], np.percentile(squared, [5, 95]))
-    assert set(np.unique(supervision.given.y)) == {-1, 1}
+    given = LabelPairs(y, 200).validate(len(X)).begin(Situation(Array(X), rng), np.eye(13)).supervision
+    squared = Pairs(given.pairs).predict(X)
+    np.testing.assert_allclose(given.summary()["bounds_"], np.percentile(squared, [5, 95]))
+    assert set(np.unique(given.y)) == {-1, 1}
 
 
 def test_a_stream_of_labels_keeps_the_kind_of_its_constraints(wine):
@@ -111,24 +153,25 @@ def test_a_stream_of_labels_keeps_the_kind_of_its_constraints(wine):
     assert model.n_seen_ == 150
 
 
+@dataclass(frozen=True, eq=False)
 class Quantiles(Supervision):
     """Samples near in a target should be near in distance: the smallest kind one can write."""
 
-    def __init__(self, y):
-        self.y = np.asarray(y, float)
+    y: Any
+    pairs: Any = None
 
     def __len__(self):
         return len(self.y)
 
-    def check(self, n_samples):
+    def validate(self, n_samples):
         if len(self.y) != n_samples:
             raise ValueError(f"y has {len(self.y)} entries, but there are {n_samples} samples.")
+        return self
 
-    def begin(self, scene, start, *, resume=False):
-        self.pairs = scene.rng.integers(len(self.y), size=(500, 2))
-        return start
+    def begin(self, situation, start, *, resume=False):
+        return Begun(replace(self, pairs=situation.rng.integers(len(self.y), size=(500, 2))), start)
 
-    def terms(self, scene, factor):
+    def terms(self, situation, factor, index=0):
         target = (self.y[self.pairs[:, 0]] - self.y[self.pairs[:, 1]]) ** 2
         return [Term(Pairs(self.pairs), target)]
 
@@ -149,14 +192,12 @@ def test_supervision_of_one_s_own_is_learned_from(rng):
     ("classes", "size", "expected"), [(3, 50, 240), (2, 4, 28), (50, 4, 19_900), (1000, 4, 30_000), (27, 20, 28_080)]
 )
 def test_the_default_number_of_pairs_is_capped(classes, size, expected):
-    supervision = LabelPairs(np.repeat(np.arange(classes), size))
-    supervision.check(classes * size)
+    supervision = LabelPairs(np.repeat(np.arange(classes), size)).validate(classes * size)
     assert len(supervision.draw(np.random.default_rng(0))) == expected
 
 
 def test_a_given_number_of_pairs_is_used_as_it_is():
-    supervision = LabelPairs([0, 0, 1, 1], n_pairs=50_000)
-    supervision.check(4)
+    supervision = LabelPairs([0, 0, 1, 1], n_pairs=50_000).validate(4)
     assert len(supervision.draw(np.random.default_rng(0))) == 50_000
 
 
@@ -172,7 +213,7 @@ def test_many_classes_are_learned_from_few_pairs(model, rng):
 @pytest.mark.parametrize("count", [1.5, 0, "a", np.nan])
 def test_counts_are_whole_numbers(count):
     with pytest.raises(ValueError, match=r"n_pairs=.* is not valid"):
-        LabelPairs([0, 0, 1, 1], n_pairs=count).check(4)
+        LabelPairs([0, 0, 1, 1], n_pairs=count).validate(4)
     for name in ("n_targets", "n_impostors", "n_rounds"):
         with pytest.raises(ValueError, match=f"{name}=.* is not valid"):
-            LabelTriplets([0, 0, 1, 1], **{name: count}).check(4)
+            LabelTriplets([0, 0, 1, 1], **{name: count}).validate(4)

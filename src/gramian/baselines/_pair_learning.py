@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -62,12 +63,12 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
             vars(learner).pop(name, None)
         if isinstance(supervision, LabelPairs):
-            samples, supervision.labels = validate_samples(learner, X, supervision.labels, reset=not resume)
-            supervision.check(len(samples))
+            samples, labels = validate_samples(learner, X, supervision.labels, reset=not resume)
+            supervision = replace(supervision, labels=labels).validate(len(samples))
             learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
         else:
             samples = validate_samples(learner, X, reset=not resume)
-            supervision.check(len(samples))
+            supervision = supervision.validate(len(samples))
             learner._learn(samples, supervision, resume=resume)
             if supervision.y is not None:
                 learner._set_threshold_from(X, supervision, before)
@@ -141,7 +142,7 @@ def draw_in_random_order(supervision: LabelPairs, random_state: Any) -> GivenPai
     rng = as_generator(random_state)
     drawn = supervision.draw(rng)
     order = rng.permutation(len(drawn))
-    return GivenPairs(drawn.pairs[order], y=drawn.y[order])
+    return replace(drawn, pairs=drawn.pairs[order], y=drawn.y[order])
 
 
 class Constraints(NamedTuple):
@@ -157,7 +158,14 @@ class Constraints(NamedTuple):
     sense: Vector
 
 
-def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds | None) -> Constraints:
+class Resolved(NamedTuple):
+    """Constraints, and the pairs that they are made of, with the bounds that signs became."""
+
+    constraints: Constraints
+    given: GivenPairs
+
+
+def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds | None) -> Resolved:
     """Return the constraints on the pairs whose samples do not coincide.
 
     Bounds for signs are the given ones; if None, percentiles of the squared distances under A (d, d).
@@ -167,8 +175,10 @@ def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds 
     squared = np.einsum("ij,ij->i", z @ A, z)
     apart = squared > 0
     check_distinct_pairs(apart)
-    target, sense = given.resolve_targets(squared[apart], bounds)
-    return Constraints(X, first[apart], second[apart], target[apart], sense[apart])
+    given = given.resolve_targets(squared[apart], bounds)
+    assert given.targets is not None
+    target, sense = given.targets
+    return Resolved(Constraints(X, first[apart], second[apart], target[apart], sense[apart]), given)
 
 
 def check_distinct_pairs(apart: Vector) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.coordinates import data_unit_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs
@@ -114,10 +115,10 @@ class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("gamma", self.gamma, least=0, strict=True)
-        checked_number("max_iter", self.max_iter, least=1, integer=True)
-        checked_number("tol", self.tol, least=0)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("gamma", self.gamma, least=0, strict=True)
+        check_number("max_iter", self.max_iter, least=1, integer=True)
+        check_number("tol", self.tol, least=0)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
@@ -126,8 +127,8 @@ class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         A = resolve_prior(self.prior, X * unit)
         # A prior that is made from the data follows its unit; else distances do, with their targets.
         follows = isinstance(self.prior, str) and self.prior == "covariance"
-        given.target_unit = 1.0 if follows else unit**2
-        constraints = resolve_constraints(X * unit, given, A, None)
+        scaled = replace(given, target_unit=1.0 if follows else unit**2)
+        constraints, given = resolve_constraints(X * unit, scaled, A, None)
         self.__dict__.update(given.summary())
         self._project(A, constraints)
         store_matrix(self, A * unit**2 if follows else A)

@@ -15,7 +15,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
@@ -117,21 +117,24 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
         """
         X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), resume=hasattr(self, "components_"))
+        resume = hasattr(self, "components_")
+        # Later calls keep the bounds of the first.
+        given = GivenPairs(pairs, target, sense, y, one_kind=resume and hasattr(self, "bounds_"))
+        return learn_from_pairs(self, X, given, resume=resume)
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("eta", self.eta, least=0, strict=True)
-        checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("eta", self.eta, least=0, strict=True)
+        check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
         # The equation of a step has the square of a squared distance.
         check_powers("X", X, 4)
         A = self.get_mahalanobis_matrix() if resume else resolve_prior(self.prior, X)
-        constraints = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
+        constraints, given = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())
         self.n_updates_ = int(sum(lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs)))
         self.message_ = f"n_epochs={self.n_epochs} done"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,19 +12,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from gramian.baselines._pair_learning import validate_samples
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
-from gramian.execution import Execution, resolve_execution
+from gramian.execution import Execution, Serial, resolve_execution
 from gramian.geometries import Scaled
 from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import ConjugateGradient, minimize
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import LabelTriplets, Scene
+from gramian.supervision import LabelTriplets
 from gramian.supervision.sampling import as_generator
 from gramian.supervision.triplets import MARGIN, rescale_to_margin
 from gramian.types import Matrix, Vector
@@ -152,12 +153,11 @@ class LMNN(LearnedDistance, BaseEstimator):
             self.__dict__.pop("threshold_", None)
             X, y = validate_samples(self, X, y)
             check_components(self.n_components, X.shape[1], Scaled())
-            supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors)
-            supervision.check(len(X))
+            supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)
             coordinates = Coordinates.of_distances(X, in_span=False, execution=execution)
-            scene = Scene(coordinates.features, as_generator(self.random_state), execution)
-            factor = coordinates.to_user(self._minimise(scene, supervision))
+            situation = Situation(coordinates.features, as_generator(self.random_state), execution)
+            factor = coordinates.to_user(self._minimise(situation, supervision))
             self.components_ = check_finite(np.ascontiguousarray(factor.T))
             self._n_features_out = len(self.components_)
         return self
@@ -165,25 +165,25 @@ class LMNN(LearnedDistance, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         for name in ("n_neighbors", "n_impostors", "max_iter"):
-            checked_number(name, getattr(self, name), least=1, integer=True)
-        checked_number("mu", self.mu, least=0, strict=True, below=1)
-        checked_number("tol", self.tol, least=0)
+            check_number(name, getattr(self, name), least=1, integer=True)
+        check_number("mu", self.mu, least=0, strict=True, below=1)
+        check_number("tol", self.tol, least=0)
 
-    def _minimise(self, scene: Scene, supervision: LabelTriplets) -> Matrix:
+    def _minimise(self, situation: Situation, supervision: LabelTriplets) -> Matrix:
         """Return the factor (d, r) that minimises the objective."""
-        features, labels = scene.features, supervision.labels
-        active = supervision.search_all(features.dense(), scene)
-        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(scene, active)
+        features, labels = situation.features, supervision.labels
+        active = supervision.search_all(features.dense(), situation)
+        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(situation, active)
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
         for index in range(self.max_iter):
-            problem = build_problem(scene, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
+            problem = build_problem(situation, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
             )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
-            Z, before, most = scene.image(factor), objective, 2 * most
-            objective, violated = find_violations(Z, labels, targets, self.mu, most)
+            Z, before, most = situation.image(factor), objective, 2 * most
+            objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
             change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
             self.n_iter_, self.objective_ = index + 1, objective
             # A round that reached its limit of iterations may also change little.
@@ -202,30 +202,29 @@ class LMNN(LearnedDistance, BaseEstimator):
             )
         return factor
 
-    def _compute_start(self, scene: Scene, triplets: Matrix) -> Matrix:
+    def _compute_start(self, situation: Situation, triplets: Matrix) -> Matrix:
         """Return the start (d, r), scaled to the margin."""
-        n, d = scene.features.shape
+        n, d = situation.features.shape
         rank = d if self.n_components is None else self.n_components
         if rank > n and rank < d:
             raise ValueError(f"n_components={self.n_components}, but there are {n} samples. Choose fewer.")
         name = "identity" if rank == d else "pca"
-        situation = Situation(scene.features, scene.execution)
-        start = resolve_start(name, situation, rank, scene.rng, choices=("identity", "pca"))
-        return rescale_to_margin(scene, start, triplets)
+        start = resolve_start(name, situation, rank, choices=("identity", "pca"))
+        return rescale_to_margin(situation, start, triplets)
 
 
-def build_problem(scene: Scene, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
+def build_problem(situation: Situation, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
     """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge."""
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.
     pull = Term(Pairs(targets), np.zeros(k), Linear(), np.full(k, -1), np.full(k, 2 * (1 - mu) / k))
     push = Term(Triplets(triplets), np.full(m, MARGIN), Hinge(width), np.full(m, 1), np.full(m, mu / k))
-    return Problem([Block(scene.features, [pull, push])], scene.execution)
+    return Problem([Block(situation.features, [pull, push])], situation.execution)
 
 
 def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:
     """Return the objective over all impostors, for mapped samples (n, r) and target pairs (k, 2)."""
-    return find_violations(Z, labels, targets, mu, 1)[0]
+    return find_violations(Z, labels, targets, mu, 1).objective
 
 
 def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
@@ -234,20 +233,52 @@ def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: floa
     return (1 - mu) * float(np.sum(Pairs(targets).predict(Z))) + mu * float(np.sum(hinge))
 
 
-def find_violations(Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int) -> tuple[float, Matrix]:
+class Violations(NamedTuple):
+    """The objective over all impostors, and triplets (m, 3) that are violated."""
+
+    objective: float
+    triplets: Matrix
+
+
+def find_violations(
+    Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int, execution: Execution | None = None
+) -> Violations:
     """Return the objective over all impostors, and violated triplets (m, 3): at most `most` per target pair."""
     near = Pairs(targets).predict(Z)
-    hinge, found = 0.0, [np.empty((0, 3), int)]
-    for rows, others in iterate_batches(labels, targets):
-        anchors, code = np.unique(targets[rows, 0], return_inverse=True)
-        far = euclidean_distances(Z[anchors], Z[others], squared=True)
-        for row, distance, limit in zip(targets[rows], far[code], near[rows] + MARGIN, strict=True):
-            inside = np.flatnonzero(distance < limit)
-            hinge += float(np.sum(limit - distance[inside]))
-            if len(inside) > most:
-                inside = inside[np.argpartition(distance[inside], most)[:most]]
-            found.append(np.column_stack([np.tile(row, (len(inside), 1)), others[inside]]))
-    return (1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(found)
+    execution = Serial() if execution is None else execution
+    batches = execution.place(make_batches(labels, targets, near + MARGIN))
+    inside: Inside = execution.run(search_inside, batches, Z=Z, most=most)[1]
+    hinge = reduce(add, inside.hinges, 0.0)
+    return Violations((1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(inside.triplets))
+
+
+class Batch(NamedTuple):
+    """Target pairs (k, 2) of one label, their squared distances plus the margin (k,), and all samples of others."""
+
+    targets: Matrix
+    limits: Vector
+    others: Vector
+
+
+class Inside(NamedTuple):
+    """The hinge of every target pair, and the triplets (m, 3) of every pair with the impostors inside its limit."""
+
+    hinges: list[float]
+    triplets: list[Matrix]
+
+
+def search_inside(batch: Batch, *, Z: Matrix, most: int) -> tuple[None, Inside]:
+    """Join hinges and violated triplets of a batch, at most `most` per target pair; Z are the mapped samples."""
+    hinges, triplets = [], []
+    anchors, code = np.unique(batch.targets[:, 0], return_inverse=True)
+    far = euclidean_distances(Z[anchors], Z[batch.others], squared=True)
+    for row, distance, limit in zip(batch.targets, far[code], batch.limits, strict=True):
+        inside = np.flatnonzero(distance < limit)
+        hinges.append(float(np.sum(limit - distance[inside])))
+        if len(inside) > most:
+            inside = inside[np.argpartition(distance[inside], most)[:most]]
+        triplets.append(np.column_stack([np.tile(row, (len(inside), 1)), batch.others[inside]]))
+    return None, Inside(hinges, triplets)
 
 
 def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
@@ -256,10 +287,11 @@ def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
     return np.column_stack([codes // (n * n), codes // n % n, codes % n])
 
 
-def iterate_batches(labels: Vector, targets: Matrix) -> Iterator[tuple[Vector, Vector]]:
-    """Yield rows of targets with the same label, and the samples of other labels, in batches that fit into memory."""
-    own = labels[targets[:, 0]]
+def make_batches(labels: Vector, targets: Matrix, limits: Vector) -> list[Batch]:
+    """Return target pairs with the same label, and the samples of other labels, in batches that fit into memory."""
+    batches, own = [], labels[targets[:, 0]]
     for label in np.unique(own):
         rows, others = np.flatnonzero(own == label), np.flatnonzero(labels != label)
         for part in np.array_split(rows, -(-len(rows) * len(others) // DISTANCES_IN_MEMORY)):
-            yield part, others
+            batches.append(Batch(targets[part], limits[part], others))
+    return batches

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.coordinates import largest, unit_of
 from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
@@ -146,7 +146,7 @@ class LogDetKL(KernelMap):
         """
         with restore_on_failure(self):
             X, y = self._read_labels(X, y)
-            checked_number("alpha", self.alpha, least=0, below=1)
+            check_number("alpha", self.alpha, least=0, below=1)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             self._check_settings(X.shape[0])
             kernel, rng = self._decompose(X), as_generator(self.random_state)
@@ -186,14 +186,14 @@ class LogDetKL(KernelMap):
         if self.rank is not None:
             check_rank(self.rank, n_samples)
         if self.slack != np.inf:
-            checked_number("slack", self.slack, least=0, strict=True)
-        checked_number("max_iter", self.max_iter, least=1, integer=True)
-        checked_number("tol", self.tol, least=0)
+            check_number("slack", self.slack, least=0, strict=True)
+        check_number("max_iter", self.max_iter, least=1, integer=True)
+        check_number("tol", self.tol, least=0)
 
     def _learn(self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, rng: np.random.Generator) -> None:
         """Run the projections and set the fitted attributes."""
         rank = len(kernel.values) if self.rank is None else int(self.rank)
-        start = kernel_pca(kernel, rank, centred=self.center)
+        start = kernel_pca(kernel, rank)
         apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
         self.dual_ = np.zeros(len(constraints.pairs))
         # Squared distances near 1: their inverses and their products stay in the range of numbers.

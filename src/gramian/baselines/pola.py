@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
 from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import checked_signs, pairs_of_points
+from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
@@ -91,7 +91,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         self
         """
         X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, y=y))
+        return learn_from_pairs(self, X, signed_pairs(pairs, y))
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue from the current (A, b) with pairs of new labelled samples; the first call is equivalent to `fit`.
@@ -110,13 +110,13 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     def partial_fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
         """Continue from the current (A, b) with new pairs; the arguments are those of `fit_pairs`."""
         X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, y=y), resume=hasattr(self, "components_"))
+        return learn_from_pairs(self, X, signed_pairs(pairs, y), resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            checked_number("n_constraints", self.n_constraints, least=1, integer=True)
-        checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+        check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
         """Set the threshold √b, which is learned with the metric."""
@@ -124,11 +124,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        if given.y is None:
-            raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
         # A projection divides by the square of a squared distance.
         check_powers("X", X, 4)
-        signs = checked_signs(given.y, len(given), both=False)
         z = X[given.pairs[:, 0]] - X[given.pairs[:, 1]]
         # A pair of coincident samples would change b only; a far one would reset it.
         apart = np.abs(z).max(axis=1) > 0
@@ -136,7 +133,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         A = self.get_mahalanobis_matrix() if resume else np.zeros((X.shape[1], X.shape[1]))
         b, self.n_updates_ = self.bias_ if resume else 1.0, 0
         for _ in range(self.n_epochs):
-            for difference, sign in zip(z[apart], signs[apart], strict=True):
+            for difference, sign in zip(z[apart], given.y[apart], strict=True):
                 moved, b = project_onto_pair(A, b, difference, sign)
                 if moved is not A:
                     A, b = project_onto_cone(moved, b, sign)
@@ -145,16 +142,30 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         store_matrix(self, A)
 
 
-def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> tuple[Matrix, float]:
+class Projected(NamedTuple):
+    """A matrix A (d, d) and a threshold b, after a projection."""
+
+    A: Matrix
+    b: float
+
+
+def signed_pairs(pairs: Any, y: Any) -> GivenPairs:
+    """Return pairs with signs, of which one kind is enough; raise a ValueError without signs."""
+    if y is None:
+        raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
+    return GivenPairs(pairs, y=y, one_kind=True)
+
+
+def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> Projected:
     """Return the nearest A (d, d) and b with sign (b - zᵀAz) >= 1; the arguments themselves if they satisfy it."""
     loss = sign * (z @ A @ z - b) + 1
     if loss <= 0:
-        return A, b
+        return Projected(A, b)
     step = sign * loss / ((z @ z) ** 2 + 1)
-    return A - step * np.outer(z, z), b + step
+    return Projected(A - step * np.outer(z, z), b + step)
 
 
-def project_onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
+def project_onto_cone(A: Matrix, b: float, sign: int) -> Projected:
     """Return the nearest positive semidefinite A (d, d) and the nearest b >= 1, after the projection onto a pair.
 
     A near pair (sign +1) subtracts a matrix of rank one, so that at most one eigenvalue of A is negative. A far pair
@@ -162,6 +173,6 @@ def project_onto_cone(A: Matrix, b: float, sign: int) -> tuple[Matrix, float]:
     """
     b = max(1.0, b)
     if sign < 0:
-        return A, b
+        return Projected(A, b)
     (value,), vector = scipy.linalg.eigh(A, subset_by_index=[0, 0])
-    return (A - value * (vector @ vector.T) if value < 0 else A), b
+    return Projected(A - value * (vector @ vector.T) if value < 0 else A, b)

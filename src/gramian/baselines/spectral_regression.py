@@ -9,12 +9,13 @@ import numpy as np
 import scipy.linalg
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
-from gramian.starts.kernel_pca import DecomposedKernel, align_signs, check_varies
+from gramian.starts.kernel_pca import DecomposedKernel, check_varies
+from gramian.starts.signs import align_signs
 from gramian.supervision import labelled_pairs
-from gramian.supervision.checks import checked_pairs, checked_signs
+from gramian.supervision.checks import validate_pairs, validate_signs
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 
@@ -143,8 +144,8 @@ class KernelSpectralRegression(KernelMap):
         """
         with restore_on_failure(self):
             X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
-            pairs = checked_pairs(pairs, X.shape[0])
-            same = checked_signs(y, len(pairs), both=False) > 0
+            pairs = validate_pairs(pairs, X.shape[0])
+            same = validate_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])
             self._learn(X, self._decompose(X), pairs, same)
         return self
@@ -152,8 +153,8 @@ class KernelSpectralRegression(KernelMap):
     def _check_settings(self, n_samples: int) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         check_rank(self.rank, n_samples)
-        checked_number("n_neighbors", self.n_neighbors, least=0, integer=True)
-        checked_number("ridge", self.ridge, least=0, strict=True)
+        check_number("n_neighbors", self.n_neighbors, least=0, integer=True)
+        check_number("ridge", self.ridge, least=0, strict=True)
 
     def _learn(self, X: Any, kernel: DecomposedKernel, pairs: Matrix, same: Vector) -> None:
         """Build the graph, solve the regressions and set the fitted attributes."""

@@ -15,12 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
-from gramian.starts.kernel_pca import align_signs, check_varies
+from gramian.starts.kernel_pca import check_varies
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -126,7 +127,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
             kernel = InputKernel.from_estimator(self)
             X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])
-            checked_number("n_neighbors", self.n_neighbors, least=1, integer=True)
+            check_number("n_neighbors", self.n_neighbors, least=1, integer=True)
             decomposed = kernel.decompose(X)
             check_varies(decomposed)
             distances = kernel_distances(decomposed.kernel)

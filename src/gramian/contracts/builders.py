@@ -12,7 +12,7 @@ from gramian.losses import Loss, Squared
 from gramian.measurements import Each, Measurement, Pairs
 from gramian.objective import Block, Evaluation, Problem, Term
 from gramian.solvers import Armijo, GradientDescent
-from gramian.types import Matrix, Vector
+from gramian.types import Matrix, Tangent, Vector
 
 __all__ = [
     "SHAPE",
@@ -45,7 +45,7 @@ def random_point(geometry: Geometry, rng: np.random.Generator, shape: Shape = SH
     return geometry.point(rng.standard_normal((d, d if geometry.full_rank else r)).astype(dtype))
 
 
-def random_tangent(point: Point, rng: np.random.Generator) -> Any:
+def random_tangent(point: Point, rng: np.random.Generator) -> Tangent:
     """Return a random tangent: the gradient of a random linear function of W."""
     d = len(point.frame)
     M = rng.standard_normal((d, d)).astype(point.frame.dtype)

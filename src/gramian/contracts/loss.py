@@ -9,6 +9,7 @@ import numpy as np
 
 from gramian.contracts.agreement import require, require_close
 from gramian.losses import Loss, Squared
+from gramian.losses.loss import Coefficients
 from gramian.types import Vector
 
 __all__ = ["LOSS_IDENTITIES", "check_loss"]
@@ -189,7 +190,7 @@ def check_nan(loss: Loss, rng: np.random.Generator) -> None:
             values = {
                 "__call__": loss(bad, one, sense)[0][0],
                 "value_and_slopes": loss.value_and_slopes(bad, one, sense, one)[0],
-                "along": loss.along((bad, one, one), one, sense, one, 1.0)[0],
+                "along": loss.along(Coefficients(bad, one, one), one, sense, one, 1.0)[0],
             }
         for name, value in values.items():
             require(np.isnan(value), f"{name} of NaN with sense {sign} is NaN", f"value {value}", meaning)
@@ -237,7 +238,6 @@ def smooth_data(rng: np.random.Generator) -> LossData:
     return LossData(*(x[away] for x in data))
 
 
-def random_line(rng: np.random.Generator, dtype: Any = np.float64, m: int = 200) -> tuple[Vector, Vector, Vector]:
+def random_line(rng: np.random.Generator, dtype: Any = np.float64, m: int = 200) -> Coefficients:
     """Return random coefficients a, b, c, (m,) each."""
-    a, b, c = rng.standard_normal((3, m)).astype(dtype)
-    return a, b, c
+    return Coefficients(*rng.standard_normal((3, m)).astype(dtype))

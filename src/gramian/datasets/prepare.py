@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.datasets.dataset import Dataset
 from gramian.types import Vector
 
@@ -63,7 +63,7 @@ def arcsinh_transform(dataset: Dataset, unit: float) -> Dataset:
 
 def sample_classes(dataset: Dataset, classes: tuple[int, ...], per_class: int, random_state: Any) -> Dataset:
     """Return random samples of some classes, `per_class` of each, without replacement, sorted by class; no split."""
-    checked_number("per_class", per_class, least=1, integer=True)
+    check_number("per_class", per_class, least=1, integer=True)
     rng = resolve_random_state(random_state)
     draw = partial(rng.choice, size=per_class, replace=False)
     rows = np.concatenate([np.sort(draw(class_indices(dataset, label, per_class))) for label in classes])

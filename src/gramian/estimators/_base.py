@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.estimators._checks import check_callback, resolve_part
 from gramian.execution import Execution, resolve_execution
 from gramian.features import Features
@@ -72,10 +72,10 @@ class PSDEstimator(BaseEstimator):
 
         An online solver given by name takes batch_size and a random seed.
         """
-        checked_number("max_iter", self.max_iter, least=0, integer=True)
-        checked_number("n_epochs", self.n_epochs, least=0, integer=True)
-        checked_number("batch_size", self.batch_size, least=1, integer=True)
-        checked_number("tol", self.tol, least=0)
+        check_number("max_iter", self.max_iter, least=0, integer=True)
+        check_number("n_epochs", self.n_epochs, least=0, integer=True)
+        check_number("batch_size", self.batch_size, least=1, integer=True)
+        check_number("tol", self.tol, least=0)
         solver = resolve_part("solver", self.solver, SOLVERS, Solver)
         if isinstance(solver, Online) and isinstance(self.solver, str):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
@@ -84,7 +84,7 @@ class PSDEstimator(BaseEstimator):
     def _open_journal(self, cost_scale: float = 1.0) -> Journal:
         """Return the journal of one fit, with its clock started."""
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
-        checked_number("verbose", verbose, least=0, integer=True)
+        check_number("verbose", verbose, least=0, integer=True)
         check_callback(self.callback)
         return Journal(self.callback, progress_printer(self.verbose), cost_scale)
 
@@ -117,7 +117,7 @@ class PSDEstimator(BaseEstimator):
     def _warn(self, result: Result, advice: str = "Raise max_iter or tol, or scale the features of X alike.") -> None:
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
-        if np.isnan(norm[-1]):
+        if not result.stops:
             if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
                 return
             message = (

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from gramian.checks import as_numbers, check_kind, check_sparse, checked_number
+from gramian.checks import as_numbers, check_kind, check_number, check_sparse
 from gramian.geometries import GEOMETRIES, Geometry
 from gramian.supervision.checks import read_labels
 
@@ -79,7 +79,7 @@ def resolve_rank(rank: Any, n_features: int, geometry: Geometry, rows: str = "n_
     """
     if rank is None:
         return n_features
-    checked_number("rank", rank, least=1, integer=True)
+    check_number("rank", rank, least=1, integer=True)
     if rank > n_features:
         raise ValueError(f"rank={rank} exceeds {rows}={n_features}. Choose rank <= {n_features}.")
     if geometry.full_rank and rank != n_features:
@@ -100,7 +100,7 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
         )
     if n_components is None:
         return
-    checked_number("n_components", n_components, least=1, integer=True)
+    check_number("n_components", n_components, least=1, integer=True)
     if n_components > n_features:
         raise ValueError(
             f"n_components={n_components} exceeds n_features={n_features}. Choose n_components <= {n_features}."
@@ -112,13 +112,13 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
 def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
-        checked_number(name, getattr(learner, name), least=1, integer=True)
+        check_number(name, getattr(learner, name), least=1, integer=True)
     for name in ("pull", "shrinkage"):
-        checked_number(name, getattr(learner, name), least=0)
+        check_number(name, getattr(learner, name), least=0)
     if learner.regularisation != "auto":
-        checked_number("regularisation", learner.regularisation, least=0)
+        check_number("regularisation", learner.regularisation, least=0)
     if learner.n_constraints is not None:
-        checked_number("n_constraints", learner.n_constraints, least=1, integer=True)
+        check_number("n_constraints", learner.n_constraints, least=1, integer=True)
 
 
 @contextmanager

@@ -9,10 +9,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
-from gramian.checks import as_numbers, check_kind, check_powers, checked_number, checked_weight
+from gramian.checks import as_numbers, check_kind, check_number, check_powers, validate_weight
 from gramian.measurements.measurement import check_indices
 from gramian.starts.classical_scaling import Dissimilarities
-from gramian.supervision.checks import checked_pairs
+from gramian.supervision.checks import validate_pairs
 from gramian.types import Matrix, Vector
 
 __all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities", "read_matrix", "read_pairs"]
@@ -27,11 +27,11 @@ def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities
     values = read_lower_triangle("X", X, pairs)
     check_kind("sample_weight", sample_weight)
     if sample_weight is not None and np.asarray(sample_weight).shape == (n, n):
-        weight = checked_weight(
+        weight = validate_weight(
             read_lower_triangle("sample_weight", np.asarray(sample_weight, X.dtype), pairs), len(pairs), X.dtype
         )
     else:
-        weight = np.multiply(*checked_weight(sample_weight, n, X.dtype)[pairs.T])
+        weight = np.multiply(*validate_weight(sample_weight, n, X.dtype)[pairs.T])
     known = check_and_square(
         Dissimilarities(n, pairs, values, weight).take(np.flatnonzero(~np.isnan(values) & (weight > 0))), squared
     )
@@ -64,15 +64,15 @@ def read_pairs(
     pairs: Any, dissimilarity: Any, n_samples: int | None, sample_weight: Any, squared: bool
 ) -> Dissimilarities:
     """Return the squared dissimilarities of pairs (m, 2), each pair once."""
-    checked_number("n_samples", 2 if n_samples is None else n_samples, least=2, integer=True)
+    check_number("n_samples", 2 if n_samples is None else n_samples, least=2, integer=True)
     if n_samples is None:
         n_samples = int(check_indices(pairs, "pairs", 2, None).max(initial=1)) + 1
-    pairs = checked_pairs(pairs, n_samples)
+    pairs = validate_pairs(pairs, n_samples)
     values = as_numbers("dissimilarity", dissimilarity)
     values = values.astype(np.float32) if getattr(dissimilarity, "dtype", None) == np.float32 else values
     if values.shape != (len(pairs),):
         raise ValueError(f"dissimilarity has shape {values.shape}; expected one for each of {len(pairs)} pairs.")
-    weight = checked_weight(sample_weight, len(pairs), values.dtype)
+    weight = validate_weight(sample_weight, len(pairs), values.dtype)
     known = check_and_square(Dissimilarities(int(n_samples), np.sort(pairs, axis=1)[:, ::-1], values, weight), squared)
     return merge_duplicates(known.take(np.flatnonzero(weight)))
 
@@ -115,7 +115,7 @@ def check_and_connect(known: Dissimilarities, rank: int) -> Dissimilarities:
 
     Raises a ValueError unless the known pairs connect all samples, and rank < n_samples.
     """
-    checked_number("n_components", rank, least=1, integer=True)
+    check_number("n_components", rank, least=1, integer=True)
     if rank >= known.n_samples:
         raise ValueError(f"n_components={rank} is not below n_samples={known.n_samples}. Choose a smaller one.")
     if not known.complete:

@@ -16,7 +16,7 @@ from gramian.estimators._checks import validate_input
 from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
 from gramian.supervision import GivenPairs
-from gramian.supervision.checks import checked_signs
+from gramian.supervision.checks import validate_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["LearnedDistance", "best_threshold", "calibrate_on_pairs"]
@@ -125,7 +125,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if np.shape(pairs)[:1] == (0,):
             raise ValueError("pairs is empty; at least one pair of each kind is needed.")
         distance = self.pair_distance(pairs, X)
-        y = checked_signs(y, len(distance))
+        y = validate_signs(y, len(distance))
         if strategy not in ("accuracy", "balanced"):
             raise ValueError(f"strategy={strategy!r} is unknown. Choose 'accuracy' or 'balanced'.")
         finite = np.isfinite(distance)

@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
-from gramian.checks import check_powers, checked_number
+from gramian.checks import check_number, check_powers
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -80,14 +80,14 @@ class InputKernel(NamedTuple):
         eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
         parts = eigendecompose(centerer.transform(K), rounding)
-        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1])
+        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1], bool(self.center))
 
     def check_settings(self) -> None:
         """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""
         for name in ("gamma", "degree", "coef0"):
             value = getattr(self, name)
             if not (name == "gamma" and value is None):
-                checked_number(name, value, least=-np.inf)
+                check_number(name, value, least=-np.inf)
 
     def set_tags(self, tags: Any) -> Any:
         """Return the scikit-learn tags, set for an estimator with this kernel."""
@@ -113,7 +113,15 @@ def symmetrise(K: Matrix) -> Matrix:
     return 0.5 * (K + K.T)
 
 
-def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
+class Spectrum(NamedTuple):
+    """Eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue of all."""
+
+    values: Vector
+    vectors: Matrix
+    least: float
+
+
+def eigendecompose(K: Matrix, rounding: float) -> Spectrum:
     """Return the eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
     values, vectors = scipy.linalg.eigh(K)
     least, largest = float(values[0]), float(values[-1])
@@ -128,4 +136,4 @@ def eigendecompose(K: Matrix, rounding: float) -> tuple[Vector, Matrix, float]:
             "they are taken as 0.",
         )
     kept = np.flatnonzero(values > rounding)[::-1]
-    return values[kept], vectors[:, kept], least
+    return Spectrum(values[kept], vectors[:, kept], least)

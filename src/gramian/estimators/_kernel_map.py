@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.estimators._checks import validate_input
 from gramian.estimators._input_kernel import InputKernel
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
-from gramian.supervision.checks import check_contradictions, checked_pairs, checked_target
+from gramian.supervision.checks import check_contradictions, validate_pairs, validate_target
 from gramian.types import Matrix, Vector
 
 __all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
@@ -92,8 +92,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _read_pairs(self, X: Any, pairs: Any, target: Any, sense: Any) -> tuple[Any, KernelPairs]:
         """Return validated samples and the constraints on their pairs."""
         X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
-        pairs = checked_pairs(pairs, X.shape[0])
-        target, senses = checked_target(target, sense, len(pairs))
+        pairs = validate_pairs(pairs, X.shape[0])
+        target, senses = validate_target(target, sense, len(pairs))
         # Equalities are averaged, so they cannot contradict: the check sees them as "at least 0".
         check_contradictions(pairs, np.where(senses == 0, 0, target), np.where(senses == 0, 1, senses))
         return X, KernelPairs(pairs, target, senses)
@@ -130,7 +130,7 @@ def draw_pairs(
 
 def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
     """Return the number of pairs to draw, 20 n if None; raise a ValueError for invalid parameters or one class."""
-    checked_number("alpha", alpha, least=0)
+    check_number("alpha", alpha, least=0)
     if alpha > 1:
         raise ValueError(f"alpha={alpha} asks for negative distances. Choose a number in [0, 1].")
     classes = np.unique(y)
@@ -138,12 +138,12 @@ def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
         raise ValueError(f"y has one class only, {classes[0]!r}; labels of two classes or more are needed.")
     if n_pairs is None:
         return PAIRS_PER_SAMPLE * len(y)
-    checked_number("n_pairs", n_pairs, least=1, integer=True)
+    check_number("n_pairs", n_pairs, least=1, integer=True)
     return int(n_pairs)
 
 
 def check_rank(rank: Any, n_samples: int) -> None:
     """Raise a ValueError unless 1 <= rank <= n_samples."""
-    checked_number("rank", rank, least=1, integer=True)
+    check_number("rank", rank, least=1, integer=True)
     if rank > n_samples:
         raise ValueError(f"rank={rank} exceeds n_samples={n_samples}. Choose rank <= {n_samples}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gramian.features import Identity
 from gramian.losses import Linear
 from gramian.measurements import Each
 from gramian.objective import Block, Term
+from gramian.objective.terms import Summand
 from gramian.penalties import Toward
 from gramian.supervision import Supervision
 from gramian.types import Matrix
@@ -26,7 +27,7 @@ class Penalties(NamedTuple):
     def blocks(self, start: Matrix) -> list[Block]:
         """Return the penalties as blocks of a problem, for the start W₀ = G₀ G₀ᵀ with G₀ of shape (d, r)."""
         d = len(start)
-        parts: list[Any] = []
+        parts: list[Summand] = []
         if self.toward > 0:
             parts.append(Toward(start, self.toward))
         if self.trace > 0:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
+from gramian.coordinates import Coordinates
 from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -17,7 +18,7 @@ from gramian.solvers import Ending, Journal, Result, Solver, minimize
 from gramian.starts import initial_factor
 from gramian.types import Matrix
 
-__all__ = ["Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
+__all__ = ["BestResult", "Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
 
 # Local minima occur with fewer measurements than this for each of the d r unknowns.
 MEASUREMENTS_PER_UNKNOWN = 6
@@ -40,7 +41,7 @@ def check_n_init(n_init: Any, solver: Solver) -> None:
         if n_init != "auto":
             raise ValueError(f"n_init={n_init!r} is not valid. Give 'auto' or a number of starts.")
         return
-    checked_number("n_init", n_init, least=1, integer=True)
+    check_number("n_init", n_init, least=1, integer=True)
     if n_init > 1 and not solver.stops:
         raise ValueError(f"n_init={n_init} needs a batch solver. Choose solver='cg', or n_init=1.")
 
@@ -69,6 +70,13 @@ def agreements(problem: Problem, rank: int) -> int:
     return 2 if few and rank <= HARD_RANK else 1
 
 
+class BestResult(NamedTuple):
+    """The result of the lowest cost, and the number of starts that were tried."""
+
+    result: Result
+    n_starts: int
+
+
 class Restarts(NamedTuple):
     """Further random starts of a fit.
 
@@ -76,8 +84,8 @@ class Restarts(NamedTuple):
     ----------
     solver : Solver
     geometry : Geometry
-    unit : float
-        The user's features were multiplied by this.
+    coordinates : Coordinates
+        Those of the problem.
     rng : numpy.random.Generator
     tol : float
         The tolerance of the fit.
@@ -87,7 +95,7 @@ class Restarts(NamedTuple):
 
     solver: Solver
     geometry: Geometry
-    unit: float
+    coordinates: Coordinates
     rng: np.random.Generator
     tol: float
     max_iter: int
@@ -99,7 +107,7 @@ class Restarts(NamedTuple):
         n_init: int | str,
         journal: Journal,
         polish: Callable[..., Result],
-    ) -> tuple[Result, int]:
+    ) -> BestResult:
         """Return the result of the lowest cost, the first unless another is clearly lower; and the number of starts.
 
         Parameters
@@ -116,7 +124,7 @@ class Restarts(NamedTuple):
         """
         auto = isinstance(n_init, str)
         if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
-            return first, 1
+            return BestResult(first, 1)
         most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
         needed, n_same = agreements(problem, first.point.G.shape[1]), 0
@@ -130,7 +138,7 @@ class Restarts(NamedTuple):
                 n_same += 1
                 if n_same == needed:
                     break
-        return best, n_starts
+        return BestResult(best, n_starts)
 
     def solve(self, problem: Problem, rank: int, journal: Journal) -> Result:
         """Return the result from a new random start; its iterations are not written to the journal."""
@@ -148,9 +156,9 @@ class Restarts(NamedTuple):
         factor of rank r.
         """
         if self.geometry.full_rank:
-            return initial_factor("random", problem, rank, self.rng, self.unit)
+            return initial_factor("random", problem, rank, self.rng, self.coordinates)
         higher = min(3 * rank + 2, problem.n_features)
-        factor = initial_factor("random", problem, higher, self.rng, self.unit)
+        factor = initial_factor("random", problem, higher, self.rng, self.coordinates)
         max_iter = min(self.max_iter, LIFTED_ITERATIONS)
         lifted = minimize(problem, self.solver, self.geometry.point(factor), max_iter=max_iter, tol=LIFTED_TOLERANCE)
         left, sigma, _ = np.linalg.svd(lifted.point.G, full_matrices=False)

@@ -1,14 +1,45 @@
-"""Rounds of a fit that are cut short on purpose: how long they are, and what is said of it."""
+"""The supervision of a fit: which it is, how long its rounds are, and what is said where they end early on purpose."""
 
 from __future__ import annotations
 
-from gramian.solvers import Ending, Result
-from gramian.supervision import Supervision
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-__all__ = ["advice_on_rounds", "ended_as_planned", "round_length"]
+from gramian.solvers import Ending, Result
+from gramian.supervision import SUPERVISIONS, Supervision
+
+__all__ = [
+    "Validated",
+    "advice_on_rounds",
+    "ended_as_planned",
+    "round_length",
+    "supervise_by_labels",
+    "with_labels",
+]
 
 #: The maximum number of iterations of a call of partial_fit.
 STREAM_LENGTH = 15
+
+
+class Validated(NamedTuple):
+    """Samples (n, d), an array or a sparse matrix, and what is asked of them, both validated."""
+
+    X: Any
+    supervision: Supervision
+
+
+def supervise_by_labels(learner: Any, y: Any) -> Supervision:
+    """Return the supervision by class labels (n,) that the parameter `constraints` of a MetricLearner selects."""
+    kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
+    if learner.constraints not in kinds:
+        names = " or ".join(repr(name) for name in kinds)
+        raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {names}.")
+    return kinds[learner.constraints].from_learner(y, learner)
+
+
+def with_labels(supervision: Any, labels: Any) -> Supervision:
+    """Return a supervision, a dataclass, with other class labels (n,)."""
+    return replace(supervision, labels=labels)
 
 
 def round_length(supervision: Supervision, resume: bool) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gramian.checks import checked_number, checked_weight
+from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
@@ -19,7 +19,7 @@ from gramian.measurements import Pairs
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
-from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
+from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.types import Matrix, Vector
 
 __all__ = ["KernelLearner"]
@@ -184,7 +184,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             with journal.phase("kernel"):
                 kernel = self._decompose(X)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
-            result = self._learn(X, kernel, constraints, checked_weight(None, n_pairs, X.dtype), rng, journal)
+            result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
         return self
 
@@ -210,7 +210,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         """
         with restore_on_failure(self):
             X, constraints = self._read_pairs(X, pairs, target, sense)
-            weight = checked_weight(sample_weight, len(constraints.pairs), X.dtype)
+            weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal = self._open_journal()
             with journal.phase("kernel"):
                 kernel = self._decompose(X)
@@ -228,7 +228,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
-        checked_number("ridge", self.ridge, least=0)
+        check_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
@@ -261,12 +261,12 @@ class KernelLearner(KernelMap, PSDEstimator):
         if self.rank is not None:
             check_rank(self.rank, n)
         rank = resolve_rank(self.rank, n, geometry, "n_samples")
-        if isinstance(self.init, str) and self.init == "kernel":
-            start = kernel_pca(kernel, rank, centred=self.center, advice=", or init='random'")
-            return coordinates.to_solver(start)
+        name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
-        init = "frame" if isinstance(self.init, str) and self.init == "identity" and rank < n else self.init
-        situation = Situation(coordinates.features, problem.execution, problem=problem, kernel=kernel)
-        G = resolve_start(init, situation, rank, rng, choices=CHOICES, rows="n_samples")
+        init = "frame" if name == "identity" and rank < n else self.init
+        situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
+        G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
+        if name == "kernel":
+            return G
         G = G - G.mean(axis=0) if rank < n else G
-        return fit_scale(problem, G) if isinstance(self.init, str) else coordinates.to_solver(G)
+        return fit_scale(problem, G) if name else G

@@ -324,10 +324,10 @@ class SStressMDS(PSDEstimator):
         self, problem: Problem, known: Dissimilarities, coordinates: Coordinates, rng: np.random.Generator
     ) -> Matrix:
         """Return the start (n, r), in the solver's coordinates."""
-        situation = Situation(coordinates.features, problem.execution, problem=problem, dissimilarities=known)
+        situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
-        start = resolve_start(self.init, situation, r, rng, choices=choices, auto="classical", rows="n_samples")
-        return fit_scale(problem, start) if isinstance(self.init, str) else coordinates.to_solver(start)
+        start = resolve_start(self.init, situation, r, choices=choices, auto="classical", rows="n_samples")
+        return fit_scale(problem, start) if isinstance(self.init, str) else start
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,13 +12,20 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._penalties import Penalties, resolve_penalties
-from gramian.estimators._rounds import advice_on_rounds, ended_as_planned, round_length
+from gramian.estimators._rounds import (
+    Validated,
+    advice_on_rounds,
+    ended_as_planned,
+    round_length,
+    supervise_by_labels,
+    with_labels,
+)
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.objective import Block, Problem
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import SUPERVISIONS, GivenPairs, GivenTriplets, Scene, Supervision
+from gramian.supervision import Begun, GivenPairs, GivenTriplets, Supervision
 from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.types import Matrix
 
@@ -187,7 +194,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         -------
         self
         """
-        return self._fit(X, self._make_supervision(y))
+        return self._fit(X, supervise_by_labels(self, y))
 
     def fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
@@ -238,11 +245,20 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         ----------
         X : array or sparse matrix, shape (n, d)
         supervision : Supervision
-            A new object: the fit changes it.
+            What is asked of the distance; it is not changed.
 
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from gramian import MetricLearner
+        >>> from gramian.supervision import LabelPairs
+        >>> X, y = load_iris(return_X_y=True)
+        >>> MetricLearner(2, random_state=0).fit_supervised(X, LabelPairs(y, 500)).components_.shape
+        (2, 4)
         """
         return self._fit(X, supervision)
 
@@ -261,7 +277,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         -------
         self
         """
-        return self._fit(X, self._make_supervision(y), resume=True)
+        return self._fit(X, supervise_by_labels(self, y), resume=True)
 
     def partial_fit_pairs(
         self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
@@ -273,7 +289,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         if not hasattr(self, "components_"):
             return self.fit_pairs(X, pairs, target, sense, y, sample_weight)
         X, pairs = pairs_of_points(X, pairs)
-        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), resume=True)
+        given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=getattr(self, "bounds_", None))
+        return self._fit(X, given, resume=True)
 
     def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
         """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
@@ -281,45 +298,33 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             return self.fit_triplets(X, triplets)
         return self._fit(X, GivenTriplets(triplets), resume=True)
 
-    def _make_supervision(self, y: Any) -> Supervision:
-        """Return the supervision by class labels (n,) that the parameter `constraints` selects."""
-        kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
-        if self.constraints not in kinds:
-            names = " or ".join(repr(name) for name in kinds)
-            raise ValueError(f"constraints={self.constraints!r} is unknown. Choose {names}.")
-        return kinds[self.constraints].from_learner(y, self)
-
     def _fit(self, X: Any, supervision: Supervision, *, resume: bool = False) -> Self:
         """Learn from `init`, or from the current metric, in the rounds of the supervision."""
         streaming, resume = resume, resume and hasattr(self, "components_")
         with restore_on_failure(self):
             check_metric_settings(self)
-            threshold, bounds = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
-            samples = self._validate(X, supervision, reset=not resume)
+            threshold, _ = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
+            samples, supervision = self._validate(X, supervision, reset=not resume)
             journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
             # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
             given_at_full_rank = self.n_components is None and not supervision.from_labels
             in_span = isinstance(self.init, str) and not streaming and not given_at_full_rank
             with journal.phase("coordinates"):
                 coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
-            supervision.check(samples.shape[0])
-            scene = Scene(coordinates.features, rng, execution)
+            situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
             with journal.phase("start"):
-                start = (
-                    self._load_factor(coordinates) if resume else self._compute_start(scene, coordinates, supervision)
-                )
+                start = self._load_factor(coordinates) if resume else self._compute_start(situation)
             with journal.phase("constraints"):
-                supervision.earlier = bounds if resume else None
-                start = supervision.begin(scene, start, resume=resume)
-                coordinates = coordinates.with_target_unit(supervision.target_unit)
-            result = self._learn(scene, supervision, start, journal, resume)
+                begun = supervision.begin(situation, start, resume=resume)
+                coordinates = coordinates.with_target_unit(begun.supervision.target_unit)
+            result = self._learn(situation, begun, journal, resume)
             planned = ended_as_planned(result, supervision, resume)
             if planned:
                 result = replace(result, message=planned)
             self._store_result(coordinates.to_user(result.point.G), result, journal)
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
-            self.__dict__.update(supervision.summary())
+            self.__dict__.update(begun.supervision.summary())
             self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
             if isinstance(supervision, GivenPairs) and supervision.y is not None:
                 calibrate_on_pairs(self, X, supervision, threshold if resume else None)
@@ -327,9 +332,10 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             self._warn(result, *advice_on_rounds(supervision, resume))
         return self
 
-    def _learn(self, scene: Scene, supervision: Supervision, start: Matrix, journal: Journal, resume: bool) -> Result:
+    def _learn(self, situation: Situation, begun: Begun, journal: Journal, resume: bool) -> Result:
         """Return the result of the last round."""
-        solver, geometry, factor = self._resolve_solver(scene.rng), self._resolve_geometry(), start
+        supervision, start = begun
+        solver, geometry, factor = self._resolve_solver(situation.rng), self._resolve_geometry(), start
         if resume:
             # The penalty weight is 1 if as many samples were seen before as in this call.
             penalties = Penalties(self.n_seen_ / len(supervision))
@@ -342,29 +348,27 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             solver = ConjugateGradient()
         for index in range(1 if resume else supervision.n_rounds):
             with journal.phase("constraints" if index else "problem"):
-                terms = supervision.terms(scene, factor)
+                terms = supervision.terms(situation, factor, index)
             # Mini-batches need a problem of one term, the constraints.
             used = terms if solver.stops else terms[:1]
-            problem = Problem([Block(scene.features, used), *penalties.blocks(start)], scene.execution)
+            problem = Problem([Block(situation.features, used), *penalties.blocks(start)], situation.execution)
             result = self._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
             factor = result.point.G
             if result.ending is Ending.HALTED:
                 break
         return result
 
-    def _compute_start(self, scene: Scene, coordinates: Coordinates, supervision: Supervision) -> Matrix:
+    def _compute_start(self, situation: Situation) -> Matrix:
         """Return the start (d, r), in the solver's coordinates."""
-        n, d = scene.features.shape
+        n, d = situation.features.shape
         rank = d if self.n_components is None else self.n_components
         if self.n_components is not None and rank > min(n, d):
             raise ValueError(
                 f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
                 "more samples."
             )
-        labels = supervision.labels
-        situation = Situation(scene.features, scene.execution, coordinates.units.data, labels=labels)
-        auto = "identity" if rank == d else "pca" if labels is None else "lda"
-        return resolve_start(self.init, situation, rank, scene.rng, choices=CHOICES, auto=auto)
+        auto = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+        return resolve_start(self.init, situation, rank, choices=CHOICES, auto=auto)
 
     def _load_factor(self, coordinates: Coordinates) -> Matrix:
         """Return the current factor (d, r), in the solver's coordinates."""
@@ -376,16 +380,17 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         return coordinates.to_solver(self.factor_.astype(features.dtype))
 
-    def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Any:
-        """Return validated samples (n, d); labels are validated with them, and stored in the supervision."""
+    def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
+        """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
         labels = {"y": supervision.labels} if supervision.from_labels else {}
         X = validate_input(self, X, **labels, reset=reset, **kinds)
         if labels:
-            X, supervision.labels = X
+            X, y = X
+            supervision = with_labels(supervision, y)
         check_components(self.n_components, X.shape[1], self._resolve_geometry())
         check_samples(X, 2 if supervision.from_labels else 4)
-        return X
+        return Validated(X, supervision.validate(X.shape[0]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

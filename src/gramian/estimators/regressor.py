@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.checks import checked_factor, checked_sense, checked_weight
+from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._regression import Data, balance_columns, check_shape, make_measurement, zero_is_best
-from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
+from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
 from gramian.geometries import Geometry, Point, Scaled
@@ -259,8 +259,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if not (resume and isinstance(solver, Online)):
             growing = self._resolve_growing(solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
-        with journal.phase("choosing step sizes"):
-            schedule = solver.schedule(problem, point, rng, solver.subset) if stream is None else stream.schedule
+        if stream is None:
+            with journal.phase(solver.start_phase):
+                schedule = solver.schedule(problem, point, rng, solver.subset)
+        else:
+            schedule = stream.schedule
         in_order = replace(solver, shuffle=False)
         return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
 
@@ -273,11 +276,11 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         coordinates: Coordinates,
         journal: Journal,
         rng: np.random.Generator,
-    ) -> tuple[Result, int]:
+    ) -> BestResult:
         """Return the best result of the starts that n_init asks for, and their number."""
         if self.n_init == "auto" and not (isinstance(self.init, str) and self.init == "auto"):
-            return first, 1
-        restarts = Restarts(solver, geometry, coordinates.units.data, copy_generator(rng), self.tol, self.max_iter)
+            return BestResult(first, 1)
+        restarts = Restarts(solver, geometry, coordinates, copy_generator(rng), self.tol, self.max_iter)
         polish = partial(self._minimize, problem, solver=solver, journal=journal, perfect=PERFECT * self.tol)
         return restarts.improve(first, problem, self.n_init, journal, polish)
 
@@ -328,8 +331,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         )
         check_shape(X)
         n = X.shape[0]
-        weight = checked_weight(sample_weight, n, X.dtype)
-        senses = checked_sense(sense, n)
+        weight = validate_weight(sample_weight, n, X.dtype)
+        senses = validate_sense(sense, n)
         y = y.astype(np.float64)
         if not weight.all():
             kept = np.flatnonzero(weight)
@@ -350,9 +353,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     ) -> Matrix:
         """Return the start (d, r), in the solver's coordinates."""
         rank = resolve_rank(self.rank, problem.n_features, geometry)
-        if not isinstance(self.init, str):
-            return coordinates.to_solver(checked_factor(self.init, problem.n_features, rank, problem.dtype))
-        return initial_factor(self.init, problem, rank, rng, coordinates.units.data)
+        return initial_factor(self.init, problem, rank, rng, coordinates)
 
     def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
         """Return the settings of growing subsets; None without them, or if the solver is online."""

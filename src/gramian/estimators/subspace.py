@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian._kernels.subspace import Stream, subspace_follow
-from gramian.checks import check_kind, check_powers, checked_number
+from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["SubspaceTracker"]
@@ -112,7 +113,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self
         """
         with restore_on_failure(self):
-            checked_number("n_epochs", self.n_epochs, least=1, integer=True)
+            check_number("n_epochs", self.n_epochs, least=1, integer=True)
             X = self._validate(X, reset=True, least=2 if self.center else 1)
             empty = np.flatnonzero(np.isnan(X).all(axis=0))
             if empty.size:
@@ -208,8 +209,8 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.step not in STEPS:
             raise ValueError(f"step={self.step!r} is unknown. Choose one of {', '.join(map(repr, STEPS))}.")
         if self.memory is not None:
-            checked_number("memory", self.memory, least=1)
-        checked_number("n_components", self.n_components, least=1, integer=True)
+            check_number("memory", self.memory, least=1)
+        check_number("n_components", self.n_components, least=1, integer=True)
         options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
         X = validate_input(self, X, reset=reset, ensure_min_samples=least, **options)
         # A batch that would make the stream infinite is refused before it is followed.
@@ -238,10 +239,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not np.isfinite(stream.moment).all():
             raise ValueError(not_finite(X))
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
-        components = (stream.frame @ axes[:, ::-1]).T
-        largest = np.argmax(np.abs(components), axis=1)
-        components *= np.sign(components[np.arange(len(largest)), largest])[:, None]
-        self.components_ = components.astype(X.dtype)
+        self.components_ = align_signs(stream.frame @ axes[:, ::-1]).T.astype(X.dtype)
         with np.errstate(over="ignore"):
             self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
         self.mean_ = stream.mean.astype(X.dtype)

@@ -20,7 +20,17 @@ Work = Callable[..., tuple[Any, Any]]
 
 
 class Execution(Protocol):
-    """Where the work on blocks of data is done."""
+    """Where the work on blocks of data is done.
+
+    Examples
+    --------
+    >>> from gramian.execution import Execution, Serial
+    >>> def double(block):
+    ...     return 2 * block, block
+    >>> execution: Execution = Serial()
+    >>> execution.run(double, execution.place([1, 2]))
+    ([2, 4], 3)
+    """
 
     def place(self, blocks: Sequence[Any]) -> Shards:
         """Return handles of the blocks, one each, in their order."""
@@ -49,14 +59,29 @@ class Execution(Protocol):
 
 
 class Team(Protocol):
-    """Shares the pieces of one block out."""
+    """Shares the pieces of one block out.
+
+    Examples
+    --------
+    >>> from gramian.execution import Serial, Team
+    >>> team: Team = Serial()
+    >>> team.map(max, [1, 5], [3, 4])
+    [3, 5]
+    """
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Return function(a, b, ...) for the items of the arguments, in their order."""
 
 
 def add_totals(total: Any, part: Any) -> Any:
-    """Return the sum of two totals: numbers and arrays are added, tuples field by field; None makes the sum None."""
+    """Return the sum of two totals: numbers and arrays are added, tuples field by field; None makes the sum None.
+
+    Examples
+    --------
+    >>> from gramian.execution import add_totals
+    >>> add_totals((1, [2]), (3, [4]))
+    (4, [2, 4])
+    """
     if total is None or part is None:
         return None
     if isinstance(total, tuple):
@@ -66,5 +91,12 @@ def add_totals(total: Any, part: Any) -> Any:
 
 
 def sum_totals(totals: Iterable[Any]) -> Any:
-    """Return the sum in order, without a start value that would promote float32 or copy a single part."""
+    """Return the sum in order, without a start value that would promote float32 or copy a single part.
+
+    Examples
+    --------
+    >>> from gramian.execution import sum_totals
+    >>> sum_totals([1.0, 2.0]), sum_totals([1.0, None])
+    (3.0, None)
+    """
     return reduce(add_totals, totals)

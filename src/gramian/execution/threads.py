@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.execution.execution import Shards, Work, sum_totals
 
 __all__ = ["ThreadTeam", "Threads", "one_blas_thread"]
@@ -43,7 +43,7 @@ class Threads:
     """
 
     def __init__(self, n: int = -1) -> None:
-        checked_number("n", n, least=-(2**31), integer=True)
+        check_number("n", n, least=-(2**31), integer=True)
         if n == 0:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n
@@ -138,5 +138,14 @@ def blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which BLAS uses one thread."""
+    """Return a context in which BLAS uses one thread.
+
+    Examples
+    --------
+    >>> from gramian.execution import one_blas_thread
+    >>> with one_blas_thread():
+    ...     total = sum(range(3))
+    >>> total
+    3
+    """
     return blas().limit(limits=1, user_api="blas")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
-from gramian.geometries.cores import Core
+from gramian.geometries.cores import Core, CoreCurve
 from gramian.geometries.point import Curve, Motion, Point
 from gramian.types import Matrix
 
@@ -44,14 +43,15 @@ class ConePoint(Point):
 
     def curve(self, tangent: Matrix) -> ConeCurve:
         """Return the curve of the core."""
-        return ConeCurve(self.frame, *self.core.curve(tangent))
+        return ConeCurve(self.frame, self.core.curve(tangent))
 
 
 class ConeCurve(Curve):
     """A curve in the cone. Only the root moves, so the image of the frame stays the same."""
 
-    def __init__(self, frame: Matrix, core: Callable[[float], Core], limit: float) -> None:
-        self.frame, self.core, self.limit = frame, lru_cache(maxsize=1)(core), limit
+    def __init__(self, frame: Matrix, cores: CoreCurve) -> None:
+        # Point and motion at the same s share their core.
+        self.frame, self.core, self.limit = frame, lru_cache(maxsize=1)(cores.core), cores.limit
 
     def point(self, s: float) -> ConePoint:
         """Return the point at s."""

@@ -15,7 +15,7 @@ from gramian._kernels.limits import LARGEST_EXPONENT
 from gramian.geometries.point import inner, regularised
 from gramian.types import Matrix
 
-__all__ = ["CORES", "AffineCore", "Core", "LogEuclideanCore", "MirrorCore", "TangentCore"]
+__all__ = ["CORES", "AffineCore", "Core", "CoreCurve", "LogEuclideanCore", "MirrorCore", "TangentCore"]
 
 
 class Core(Protocol):
@@ -41,8 +41,17 @@ class Core(Protocol):
     def precondition(self, S: Matrix, level: float) -> Matrix:
         """Return the inverse Hessian of ½ ‖dB‖², regularised by the level, applied to coordinates S (r, r)."""
 
-    def curve(self, S: Matrix) -> tuple[Callable[[float], Core], float]:
-        """Return a function that maps s to the core at s along the tangent S (r, r), and the largest s allowed."""
+    def curve(self, S: Matrix) -> CoreCurve:
+        """Return the curve along the tangent with coordinates S (r, r)."""
+
+
+class CoreCurve(Protocol):
+    """The interface of a curve of cores; `limit` is the largest s allowed."""
+
+    limit: float
+
+    def core(self, s: float) -> Core:
+        """Return the core at s."""
 
 
 class AffineCore:
@@ -71,15 +80,9 @@ class AffineCore:
         inverse = np.linalg.inv(regularised(self.root.T @ self.root, level))
         return inverse @ S @ inverse.T
 
-    def curve(self, S: Matrix) -> tuple[Callable[[float], AffineCore], float]:
-        """Return s -> the core with the root R exp(½ s S), and the largest s allowed."""
-        w, V = np.linalg.eigh(S)
-        rotated = self.root @ V
-
-        def point(s: float) -> AffineCore:
-            return type(self)((rotated * self.root_scales(s * w)) @ V.T)
-
-        return point, self.step_limit(w)
+    def curve(self, S: Matrix) -> AffineCurve:
+        """Return the curve of the roots R exp(½ s S)."""
+        return AffineCurve(self, S)
 
     @staticmethod
     def root_scales(w: Matrix) -> Matrix:
@@ -91,6 +94,20 @@ class AffineCore:
         """Return the largest s allowed, given the eigenvalues w (r,) of S."""
         largest = float(np.abs(w).max())
         return LARGEST_EXPONENT / largest if largest > 0 else np.inf
+
+
+class AffineCurve:
+    """The curve of cores with the roots R V f(s w) Vᵀ, where S = V w Vᵀ and f is `root_scales` of the core at s = 0."""
+
+    def __init__(self, start: AffineCore, S: Matrix) -> None:
+        self.start = start
+        self.w, self.V = np.linalg.eigh(S)
+        self.rotated = start.root @ self.V
+        self.limit = start.step_limit(self.w)
+
+    def core(self, s: float) -> AffineCore:
+        """Return the core at s."""
+        return type(self.start)((self.rotated * self.start.root_scales(s * self.w)) @ self.V.T)
 
 
 class TangentCore(AffineCore):
@@ -161,11 +178,22 @@ class LogEuclideanCore:
         K = self.differences()
         return K + max(level / len(K), 4 * float(np.finfo(K.dtype).eps)) * float(np.trace(K))
 
-    def curve(self, S: Matrix) -> tuple[Callable[[float], LogEuclideanCore], float]:
-        """Return s -> the core exp(L + s S), and the largest s allowed."""
+    def curve(self, S: Matrix) -> LogEuclideanCurve:
+        """Return the curve exp(L + s S)."""
+        return LogEuclideanCurve(self, S)
+
+
+class LogEuclideanCurve:
+    """The curve of cores exp(L + s S)."""
+
+    def __init__(self, start: LogEuclideanCore, S: Matrix) -> None:
+        self.start, self.S = start, S
         largest = float(np.linalg.norm(S, 2))
-        limit = LARGEST_EXPONENT / largest if largest > 0 else np.inf
-        return lambda s: type(self)(self.log + s * S), limit
+        self.limit = LARGEST_EXPONENT / largest if largest > 0 else np.inf
+
+    def core(self, s: float) -> LogEuclideanCore:
+        """Return the core at s."""
+        return type(self.start)(self.start.log + s * self.S)
 
 
 class MirrorCore(LogEuclideanCore):

@@ -7,6 +7,7 @@ UᵀU = I and Uᵀξ = 0. So each step corrects the rounding error in U instead 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -30,7 +31,14 @@ def inverse_square_root(gram: Matrix) -> Matrix:
     return (V / np.sqrt(w)) @ V.T
 
 
-def polar_decompose(G: Matrix) -> tuple[Matrix, Matrix]:
+class PolarDecomposition(NamedTuple):
+    """The factors of G = U R: U (d, r) with UᵀU = I, and R (r, r), symmetric."""
+
+    U: Matrix
+    R: Matrix
+
+
+def polar_decompose(G: Matrix) -> PolarDecomposition:
     """Return U (d, r) and R (r, r) of the polar decomposition G = U R, with UᵀU = I and R symmetric.
 
     Raises a ValueError if G does not have full column rank.
@@ -43,7 +51,14 @@ def polar_decompose(G: Matrix) -> tuple[Matrix, Matrix]:
             f"the factor has rank {rank} but {r} columns, and this geometry needs full column rank. Choose rank <= "
             f"{max(rank, 1)}, or scale the data (or the start, if you gave one) so that its columns are independent."
         )
-    return left @ right, (right.T * sigma) @ right
+    return PolarDecomposition(left @ right, (right.T * sigma) @ right)
+
+
+class FrameMatrices(NamedTuple):
+    """The matrices A and C (r, r) of a frame U(s) = U A + ξ C; C is the float s if C = s A."""
+
+    A: Matrix
+    C: Matrix | float
 
 
 class Retraction:
@@ -73,9 +88,9 @@ class Retraction:
         """Return the Gram matrix of U + s ξ, shape (r, r)."""
         return self.uu + s * (self.ux + self.ux.T) + (s * s) * self.xx
 
-    def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
+    def matrices(self, s: float) -> FrameMatrices:
         """Return A (r, r) and C (r, r) with U(s) = U A + ξ C; C is the float s if C = s A."""
-        return self.normaliser(s), float(s)
+        return FrameMatrices(self.normaliser(s), float(s))
 
     def normaliser(self, s: float) -> Matrix:
         """Return Q(s), shape (r, r)."""
@@ -112,14 +127,14 @@ class Geodesic(Retraction):
         square, self.V = np.linalg.eigh(self.xx)
         self.sigma = np.sqrt(np.maximum(square, 0))
 
-    def matrices(self, s: float) -> tuple[Matrix, Matrix | float]:
+    def matrices(self, s: float) -> FrameMatrices:
         """Return V cos(sΣ) Vᵀ and V (sin(sΣ)/Σ) Vᵀ, (r, r) each, corrected so that U(s) is orthonormal."""
         angle = s * self.sigma
         A = (self.V * np.cos(angle)) @ self.V.T
         C = (self.V * (s * np.sinc(angle / np.pi))) @ self.V.T
         mixed = A.T @ self.ux @ C
         correction = inverse_square_root(A.T @ self.uu @ A + mixed + mixed.T + C.T @ self.xx @ C)
-        return A @ correction, C @ correction
+        return FrameMatrices(A @ correction, C @ correction)
 
 
 RETRACTIONS: dict[str, Callable[[Matrix, Matrix], Retraction]] = {

@@ -82,7 +82,7 @@ class Grassmann(Geometry):
 
     def point(self, G: Matrix) -> Subspace:
         """Return the span of G."""
-        return Subspace(polar_decompose(self.factor(G))[0], self.retraction)
+        return Subspace(polar_decompose(self.factor(G)).U, self.retraction)
 
 
 def check_retraction(retraction: str) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from gramian._kernels.online import Batches, Samples
 from gramian._kernels.samples import add_scaled
 from gramian.checks import as_real
-from gramian.types import Matrix
+from gramian.types import Matrix, Tangent
 
 __all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "factor_image", "factor_velocity"]
 
@@ -34,7 +34,14 @@ OnlineKernel = Callable[[Samples, Batches], tuple["Point", int]]
 
 
 class Geometry(ABC):
-    """The settings of a geometry. Subclasses are frozen dataclasses; two with equal settings are equal."""
+    """The settings of a geometry. Subclasses are frozen dataclasses; two with equal settings are equal.
+
+    Examples
+    --------
+    >>> from gramian.geometries import GEOMETRIES, Geometry, Polar
+    >>> all(issubclass(kind, Geometry) for kind in GEOMETRIES.values()), Polar(0.5) == Polar()
+    (True, True)
+    """
 
     #: The instances that the tests run on; together they cover every setting that changes a formula.
     examples: ClassVar[tuple[Geometry, ...]]
@@ -96,6 +103,14 @@ class Point(ABC):
         The frame F.
     root : array, shape (k, r), optional
         The root R; None stands for the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import Polar
+    >>> point = Polar().point(np.array([[3.0], [4.0]]))
+    >>> point.frame.ravel(), point.root.ravel(), point.G.ravel()
+    (array([0.6, 0.8]), array([5.]), array([3., 4.]))
     """
 
     #: The name of the geometry in error messages; that of the class if empty.
@@ -111,7 +126,7 @@ class Point(ABC):
         return self.frame if self.root is None else self.frame @ self.root
 
     @abstractmethod
-    def gradient(self, MF: Matrix) -> Any:
+    def gradient(self, MF: Matrix) -> Tangent:
         """Return the gradient of the objective in the metric, as a tangent.
 
         It is the tangent `grad` with inner(grad, t) = 2 tr((M G)ᵀ velocity(t)) for every tangent t.
@@ -123,7 +138,7 @@ class Point(ABC):
         """
 
     @abstractmethod
-    def frame_velocity(self, tangent: Any) -> Matrix | None:
+    def frame_velocity(self, tangent: Tangent) -> Matrix | None:
         """Return dF/ds, shape (d, k), at s = 0 of the curve along a tangent; None if the frame does not move.
 
         Parameters
@@ -132,15 +147,15 @@ class Point(ABC):
             A tangent at this point.
         """
 
-    def root_velocity(self, tangent: Any) -> Matrix | None:
+    def root_velocity(self, tangent: Tangent) -> Matrix | None:
         """Return dR/ds, shape (k, r), at s = 0 of the curve along a tangent; None if the root does not move."""
         return None
 
-    def velocity(self, tangent: Any) -> Matrix:
+    def velocity(self, tangent: Tangent) -> Matrix:
         """Return dG/ds, shape (d, r), at s = 0 of the curve along a tangent."""
         return factor_velocity(self.frame, self.frame_velocity(tangent), self.root, self.root_velocity(tangent))
 
-    def inner(self, a: Any, b: Any) -> float:
+    def inner(self, a: Tangent, b: Tangent) -> float:
         """Return the inner product of two tangents in the metric.
 
         The default, tr(aᵀ b), is right for tangents in orthonormal coordinates.
@@ -152,7 +167,7 @@ class Point(ABC):
         """
         return inner(a, b)
 
-    def transport(self, tangent: Any, target: Point) -> Any:
+    def transport(self, tangent: Tangent, target: Point) -> Tangent:
         """Return a tangent at `target` that corresponds to a tangent at this point.
 
         Conjugate gradients use it to compare directions at two points. The default returns the tangent unchanged.
@@ -187,7 +202,7 @@ class Point(ABC):
         """
         return self
 
-    def precondition(self, tangent: Any, level: float) -> Any:
+    def precondition(self, tangent: Tangent, level: float) -> Tangent:
         """Return an approximation of the inverse Hessian, up to a factor, applied to a tangent.
 
         It is the inverse of the Gauss-Newton operator for measurements that see all changes of W alike. It must be
@@ -208,7 +223,7 @@ class Point(ABC):
         return None
 
     @abstractmethod
-    def curve(self, tangent: Any) -> Curve:
+    def curve(self, tangent: Tangent) -> Curve:
         """Return the curve that starts at this point with the velocity of a tangent.
 
         Parameters
@@ -231,12 +246,28 @@ def regularised(gram: Matrix, level: float) -> Matrix:
 
 
 def factor_image(XF: Matrix, root: Matrix | None) -> Matrix:
-    """Return the image X F R, shape (N, r), from X F (N, k) and the root R; None stands for the identity."""
+    """Return the image X F R, shape (N, r), from X F (N, k) and the root R; None stands for the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import factor_image
+    >>> factor_image(np.ones((1, 2)), np.array([[1.0], [2.0]]))
+    array([[3.]])
+    """
     return XF if root is None else XF @ root
 
 
 def factor_velocity(XF: Matrix, XT: Matrix | None, root: Matrix | None, root_velocity: Matrix | None) -> Matrix:
-    """Return d(X F R)/ds, shape (N, r), from X F, X dF/ds, R and dR/ds; a velocity None stands for zero."""
+    """Return d(X F R)/ds, shape (N, r), from X F, X dF/ds, R and dR/ds; a velocity None stands for zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import factor_velocity
+    >>> factor_velocity(np.ones((1, 1)), np.array([[2.0]]), np.array([[3.0]]), None)
+    array([[6.]])
+    """
     if XT is None and root_velocity is None:
         return np.zeros_like(factor_image(XF, root))
     if XT is None:
@@ -258,6 +289,14 @@ class Motion(NamedTuple):
         A float c stands for c A, which saves a product. None says that the frame does not move.
     root : array, shape (k, r), or None
         The root at the end of the step; None stands for the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import Flat
+    >>> motion = Flat().point(np.ones((2, 1))).curve(np.array([[1.0], [0.0]])).motion(0.5)
+    >>> motion.C, motion.carry(np.ones((2, 1)), np.array([[1.0], [0.0]])).ravel()
+    (0.5, array([1.5, 1. ]))
     """
 
     A: Matrix | None
@@ -291,7 +330,16 @@ class Motion(NamedTuple):
 
 
 class Curve(ABC):
-    """A curve of points, point(s) for 0 <= s <= `limit`, that starts at a point with the velocity of a tangent."""
+    """A curve of points, point(s) for 0 <= s <= `limit`, that starts at a point with the velocity of a tangent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.geometries import Flat
+    >>> curve = Flat().point(np.ones((2, 1))).curve(np.array([[1.0], [0.0]]))
+    >>> curve.straight, curve.point(2.0).G.ravel()
+    (True, array([3., 1.]))
+    """
 
     #: True if F(s) = F + s T and there is no root. Predictions along the curve are then quadratic polynomials in s.
     straight: bool = False

@@ -26,6 +26,13 @@ class Settings(NamedTuple):
     retraction: str
 
 
+class TangentParts(NamedTuple):
+    """The parts of a tangent: ξ_U (d, r) of the frame, and coordinates S (r, r) of the core."""
+
+    frame: Matrix
+    core: Matrix
+
+
 class PolarPoint(Point):
     """W = U B Uᵀ with UᵀU = I and B = R Rᵀ, and the metric (1/λ) tr(ξ_Uᵀ ζ_U) + (1/(1-λ)) g_B(ξ_B, ζ_B).
 
@@ -40,10 +47,10 @@ class PolarPoint(Point):
         self.core, self.settings = core, settings
         self.scales = sqrt(settings.weight), sqrt(1 - settings.weight)
 
-    def split(self, tangent: Matrix) -> tuple[Matrix, Matrix]:
+    def split(self, tangent: Matrix) -> TangentParts:
         """Return the parts ξ_U (d, r) and S (r, r) of a tangent (d + r, r)."""
         d = len(self.frame)
-        return self.scales[0] * tangent[:d], self.scales[1] * tangent[d:]
+        return TangentParts(self.scales[0] * tangent[:d], self.scales[1] * tangent[d:])
 
     def gradient(self, MF: Matrix) -> Matrix:
         """Return the tangent (d + r, r) of ξ_U = 2 λ (I - U Uᵀ) M U B and S = (1-λ) times the gradient of the core."""
@@ -54,11 +61,11 @@ class PolarPoint(Point):
 
     def frame_velocity(self, tangent: Matrix) -> Matrix | None:
         """Return ξ_U, shape (d, r); None if λ = 0."""
-        return self.split(tangent)[0] if self.settings.weight > 0 else None
+        return self.split(tangent).frame if self.settings.weight > 0 else None
 
     def root_velocity(self, tangent: Matrix) -> Matrix | None:
         """Return dR/ds, shape (r, r); None if λ = 1."""
-        return self.core.velocity(self.split(tangent)[1]) if self.settings.weight < 1 else None
+        return self.core.velocity(self.split(tangent).core) if self.settings.weight < 1 else None
 
     def precondition(self, tangent: Matrix, level: float) -> Matrix:
         """Return the tangent of ξ_U (B + η I)⁻²/(2λ) and of S, as the core preconditions it, over 1-λ; (d + r, r).
@@ -98,9 +105,9 @@ class PolarCurve(Curve):
 
     def __init__(self, start: PolarPoint, tangent: Matrix) -> None:
         self.start = start
-        core, self.limit = start.core.curve(start.split(tangent)[1])
+        cores = start.core.curve(start.split(tangent).core)
         # Point and motion at the same s share their small matrices.
-        self.core = lru_cache(maxsize=1)(core)
+        self.core, self.limit = lru_cache(maxsize=1)(cores.core), cores.limit
         self.direction = start.frame_velocity(tangent)
         if self.direction is not None:
             retraction = RETRACTIONS[start.settings.retraction](start.frame, self.direction)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.losses.huber import Huber
-from gramian.losses.loss import Loss
+from gramian.losses.loss import Assessment, Coefficients, Derivatives, Loss, LossValues
 from gramian.types import Vector
 
 __all__ = ["Hinge"]
@@ -37,31 +37,27 @@ class Hinge(Loss):
     degree = 1.0
 
     def __post_init__(self) -> None:
-        checked_number("width", self.width, least=0, strict=True)
+        check_number("width", self.width, least=0, strict=True)
         object.__setattr__(self, "width", float(self.width))
 
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:
         """Return value, slope and curvature, (m,) each."""
-        value, slope, curvature = Huber(self.width)(prediction, target, sense)
-        return value / self.width, slope / self.width, curvature / self.width
+        values = Huber(self.width)(prediction, target, sense)
+        return LossValues(*(each / self.width for each in values))
 
     def rescaled(self, unit: float) -> Hinge:
         """Return the loss with the width multiplied by `unit`."""
         return Hinge(unit * self.width)
 
-    def value_and_slopes(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def value_and_slopes(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> Assessment:
         """Return the total, the weighted slopes (m,) and the scale of the rounding error, by the kernel of `Huber`."""
-        value, slope, scale = Huber(self.width).value_and_slopes(prediction, target, sense, weight)
-        return value / self.width, slope / self.width, scale / self.width
+        assessed = Huber(self.width).value_and_slopes(prediction, target, sense, weight)
+        return Assessment(*(each / self.width for each in assessed))
 
-    def along(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
-    ) -> tuple[float, float, float]:
+    def along(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector, s: float) -> Derivatives:
         """Return the total and its two derivatives in s, by the kernel of `Huber`."""
-        value, slope, curvature = Huber(self.width).along(line, target, sense, weight, s)
-        return value / self.width, slope / self.width, curvature / self.width
+        totals = Huber(self.width).along(line, target, sense, weight, s)
+        return Derivatives(*(each / self.width for each in totals))
 
 
 Hinge.examples = (Hinge(), Hinge(0.25))

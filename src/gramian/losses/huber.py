@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gramian._kernels.huber import huber_along, huber_value_and_slopes
-from gramian.checks import checked_number
-from gramian.losses.loss import Loss, check_lengths
+from gramian.checks import check_number
+from gramian.losses.loss import Assessment, Coefficients, Derivatives, Loss, LossValues, check_lengths
 from gramian.types import Vector
 
 __all__ = ["Huber"]
@@ -38,11 +38,11 @@ class Huber(Loss):
     degree = 2.0
 
     def __post_init__(self) -> None:
-        checked_number("delta", self.delta, least=0, strict=True)
+        check_number("delta", self.delta, least=0, strict=True)
         # A NumPy float64 would promote float32 arrays.
         object.__setattr__(self, "delta", float(self.delta))
 
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:
         """Return value, slope and curvature, (m,) each."""
         error = prediction - target
         active = (sense == 0) | (sense * error < 0)
@@ -50,25 +50,21 @@ class Huber(Loss):
         error = np.where(sense * error > 0, 0, error)
         slope = np.clip(error, -self.delta, self.delta)
         curvature = active & (np.abs(error) < self.delta)
-        return slope * (error - slope / 2), slope, curvature.astype(error.dtype)
+        return LossValues(slope * (error - slope / 2), slope, curvature.astype(error.dtype))
 
     def rescaled(self, unit: float) -> Huber:
         """Return the loss with δ multiplied by `unit`."""
         return Huber(unit * self.delta)
 
-    def value_and_slopes(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def value_and_slopes(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> Assessment:
         """Return the total, the weighted slopes (m,) and the scale of the rounding error, in one compiled sweep."""
         check_lengths(prediction, target, sense, weight)
-        return huber_value_and_slopes(prediction, target, sense, weight, self.delta)
+        return Assessment(*huber_value_and_slopes(prediction, target, sense, weight, self.delta))
 
-    def along(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
-    ) -> tuple[float, float, float]:
+    def along(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector, s: float) -> Derivatives:
         """Return the total and its two derivatives in s, in one compiled sweep."""
         check_lengths(*line, target, sense, weight)
-        return huber_along(*line, target, sense, weight, self.delta, float(s))
+        return Derivatives(*huber_along(*line, target, sense, weight, self.delta, float(s)))
 
 
 Huber.examples = (Huber(), Huber(0.25))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramian.losses.loss import Loss
+from gramian.losses.loss import Loss, LossValues
 from gramian.types import Vector
 
 __all__ = ["Linear"]
@@ -30,10 +30,10 @@ class Linear(Loss):
     degree = 1.0
     bounded = False
 
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:
         """Return value, slope and curvature, (m,) each."""
         slope = np.where(sense < 0, 0.5, -0.5).astype(prediction.dtype)
-        return slope * (prediction - target), slope, np.zeros_like(slope)
+        return LossValues(slope * (prediction - target), slope, np.zeros_like(slope))
 
 
 Linear.examples = (Linear(),)

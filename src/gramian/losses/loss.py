@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gramian.types import Vector
 
-__all__ = ["Loss", "check_lengths"]
+__all__ = ["Assessment", "Coefficients", "Derivatives", "Loss", "LossValues", "check_lengths"]
+
+
+class LossValues(NamedTuple):
+    """A loss at each of m predictions: value, slope and curvature in the prediction, (m,) each."""
+
+    value: Vector
+    slope: Vector
+    curvature: Vector
+
+
+class Assessment(NamedTuple):
+    """A part of an objective at a point: its value, its slopes, and the scale of the value's rounding error.
+
+    The slopes of a term are those in its predictions, weighted, (m,); those of a penalty are of its own kind.
+    """
+
+    value: float
+    slopes: Any
+    scale: float
+
+
+class Coefficients(NamedTuple):
+    """The predictions of a term along a straight curve, a + b s + c s², arrays (m,) each."""
+
+    a: Vector
+    b: Vector
+    c: Vector
+
+
+class Derivatives(NamedTuple):
+    """A part of an objective at s along a straight curve: its value, slope and curvature in s."""
+
+    value: float
+    slope: float
+    curvature: float
 
 
 def check_lengths(prediction: Vector, *others: Vector) -> None:
@@ -25,6 +60,12 @@ class Loss(ABC):
 
     `__call__` and `degree` are all that a loss must have. The sums over the measurements follow from `__call__`;
     override them with a compiled kernel where it pays, as `Squared` does.
+
+    Examples
+    --------
+    >>> from gramian.losses import LOSSES, Loss
+    >>> all(issubclass(kind, Loss) for kind in LOSSES.values())
+    True
     """
 
     #: Predictions and targets that are multiplied by u multiply the value of `rescaled(u)` by u ** degree.
@@ -37,7 +78,7 @@ class Loss(ABC):
     examples: ClassVar[tuple[Loss, ...]]
 
     @abstractmethod
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:
         """Return value, slope and curvature in the prediction, (m,) each, in the prediction's dtype.
 
         A prediction that is NaN has the value NaN, whatever its sense.
@@ -51,9 +92,7 @@ class Loss(ABC):
         """
         return self
 
-    def value_and_slopes(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def value_and_slopes(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> Assessment:
         """Return the total Σ weight · value, the weighted slopes (m,), and the scale of the total's rounding error.
 
         The scale is Σ |weight · slope · prediction|.
@@ -62,22 +101,17 @@ class Loss(ABC):
         value, slope, _ = self(prediction, target, sense)
         slope = weight * slope
         total = np.sum(weight * value, dtype=np.float64)
-        return float(total), slope, float(np.sum(np.abs(slope * prediction), dtype=np.float64))
+        return Assessment(float(total), slope, float(np.sum(np.abs(slope * prediction), dtype=np.float64)))
 
-    def along(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
-    ) -> tuple[float, float, float]:
+    def along(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector, s: float) -> Derivatives:
         """Return the total and its two derivatives in s, for predictions a + b s + c s² with line = (a, b, c)."""
         check_lengths(*line, target, sense, weight)
         a, b, c = line
         speed = b + (2 * s) * c
         value, slope, curvature = self(a + s * (b + s * c), target, sense)
         sums = (value, slope * speed, curvature * speed**2 + slope * (2 * c))
-        first, second, third = (float(np.sum(weight * x, dtype=np.float64)) for x in sums)
-        return first, second, third
+        return Derivatives(*(float(np.sum(weight * x, dtype=np.float64)) for x in sums))
 
-    def quartic(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector
-    ) -> Vector | None:
+    def quartic(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector) -> Vector | None:
         """Return the coefficients (5,), constant first, if the total is one polynomial in s of degree 4; else None."""
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gramian._kernels.squared import squared_along, squared_quartic, squared_value_and_slopes
-from gramian.losses.loss import Loss, check_lengths
+from gramian.losses.loss import Assessment, Coefficients, Derivatives, Loss, LossValues, check_lengths
 from gramian.types import Vector
 
 __all__ = ["Squared"]
@@ -31,30 +31,24 @@ class Squared(Loss):
     degree = 2.0
     compiled = True
 
-    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> tuple[Vector, Vector, Vector]:
+    def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:
         """Return value, slope and curvature, (m,) each."""
         error = prediction - target
         active = ((sense == 0) | (sense * error < 0)).astype(error.dtype)
         error = active * error
-        return error * error / 2, error, active
+        return LossValues(error * error / 2, error, active)
 
-    def value_and_slopes(
-        self, prediction: Vector, target: Vector, sense: Vector, weight: Vector
-    ) -> tuple[float, Vector, float]:
+    def value_and_slopes(self, prediction: Vector, target: Vector, sense: Vector, weight: Vector) -> Assessment:
         """Return the total, the weighted slopes (m,) and the scale of the rounding error, in one compiled sweep."""
         check_lengths(prediction, target, sense, weight)
-        return squared_value_and_slopes(prediction, target, sense, weight)
+        return Assessment(*squared_value_and_slopes(prediction, target, sense, weight))
 
-    def along(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector, s: float
-    ) -> tuple[float, float, float]:
+    def along(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector, s: float) -> Derivatives:
         """Return the total and its two derivatives in s, in one compiled sweep."""
         check_lengths(*line, target, sense, weight)
-        return squared_along(*line, target, sense, weight, float(s))
+        return Derivatives(*squared_along(*line, target, sense, weight, float(s)))
 
-    def quartic(
-        self, line: tuple[Vector, Vector, Vector], target: Vector, sense: Vector, weight: Vector
-    ) -> Vector | None:
+    def quartic(self, line: Coefficients, target: Vector, sense: Vector, weight: Vector) -> Vector | None:
         """Return the coefficients (5,) of the quartic where all senses are 0; else None."""
         check_lengths(*line, target, sense, weight)
         return None if sense.any() else squared_quartic(*line, target, weight)

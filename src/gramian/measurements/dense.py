@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian.checks import as_real
-from gramian.measurements.measurement import Measurement, check_rows
+from gramian.measurements.measurement import Changes, Measurement, Selection, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Dense"]
@@ -47,12 +47,12 @@ class Dense(Measurement):
         Z = self.image(Z)
         return (self.flat @ (Z @ Z.T).ravel()).astype(Z.dtype, copy=False)
 
-    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return trace((Z Tᵀ + T Zᵀ) X_i) and trace(T Tᵀ X_i), shape (m,) each."""
         Z, T = self.images(Z, T)
         mixed = Z @ T.T
         b, c = np.stack([(mixed + mixed.T).ravel(), (T @ T.T).ravel()]) @ self.flat.T
-        return b.astype(Z.dtype, copy=False), c.astype(Z.dtype, copy=False)
+        return Changes(b.astype(Z.dtype, copy=False), c.astype(Z.dtype, copy=False))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return the symmetric part of Σ weight_i X_i, times Z, shape (d, k)."""
@@ -72,9 +72,9 @@ class Dense(Measurement):
         if n_samples != self.d:
             raise ValueError(f"matrices are {self.d} x {self.d}, but there are {n_samples} coordinates.")
 
-    def take(self, rows: Rows) -> tuple[Dense, None]:
+    def take(self, rows: Rows) -> Selection:
         """Return the measurements by some of the matrices, and None: they use all coordinates."""
-        return Dense(self.flat[check_rows(rows, len(self))].reshape(-1, self.d, self.d)), None
+        return Selection(Dense(self.flat[check_rows(rows, len(self))].reshape(-1, self.d, self.d)), None)
 
     def part(self, cut: slice) -> Dense:
         """Return the measurements by consecutive matrices, without a copy."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.samples import each_along, each_predict, each_weigh
-from gramian.checks import checked_number
-from gramian.measurements.measurement import Measurement, SampleIndices, check_rows
+from gramian.checks import check_number
+from gramian.measurements.measurement import Changes, Measurement, SampleIndices, Selection, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Each"]
@@ -33,7 +33,7 @@ class Each(Measurement):
     separable = True
 
     def __init__(self, n_samples: int) -> None:
-        checked_number("n_samples", n_samples, least=0, integer=True)
+        check_number("n_samples", n_samples, least=0, integer=True)
         self.n_samples = self.least_samples = int(n_samples)
 
     def __len__(self) -> int:
@@ -43,9 +43,9 @@ class Each(Measurement):
         """Return ‖z_i‖², shape (N,)."""
         return each_predict(self.image(Z))
 
-    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return 2 <z_i, t_i> and ‖t_i‖², shape (N,) each."""
-        return each_along(*self.images(Z, T))
+        return Changes(*each_along(*self.images(Z, T)))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return the rows weight_i z_i, shape (N, k)."""
@@ -64,11 +64,11 @@ class Each(Measurement):
         if n_samples != self.n_samples:
             raise ValueError(f"Each({self.n_samples}) measures {self.n_samples} samples, but there are {n_samples}.")
 
-    def take(self, rows: Rows) -> tuple[Each, Rows]:
+    def take(self, rows: Rows) -> Selection:
         """Return the measurements of some samples, and the indices of these samples."""
         rows = check_rows(rows, self.n_samples)
         n_rows = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
-        return Each(n_rows), rows
+        return Selection(Each(n_rows), rows)
 
     def sample_indices(self) -> SampleIndices:
         """Return i = 0, ..., N - 1 and j = -1, shape (N,) each."""

@@ -10,7 +10,7 @@ import numpy as np
 from gramian.checks import as_real
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Measurement", "SampleIndices", "check_indices", "check_range", "check_rows"]
+__all__ = ["Changes", "Measurement", "SampleIndices", "Selection", "check_indices", "check_range", "check_rows"]
 
 
 class SampleIndices(NamedTuple):
@@ -20,11 +20,33 @@ class SampleIndices(NamedTuple):
     second: Vector
 
 
+class Changes(NamedTuple):
+    """How predictions change along Z + s T: they are predict(Z) + b s + c s², arrays (m,) each."""
+
+    b: Vector
+    c: Vector
+
+
+class Selection(NamedTuple):
+    """Some of the measurements, and the samples that they touch; None stands for all samples."""
+
+    measurement: Measurement
+    samples: Rows | None
+
+
 class Measurement(ABC):
     """m linear functions trace(W X_i) of W = G Gᵀ, computed from the image Z = X G, shape (N, r).
 
     X_i (d, d) need not be formed, and only its symmetric part matters. Every method returns arrays of the dtype of Z
     and leaves Z unchanged. `predict` and `weigh` are adjoint: `weight @ predict(Z) == sum(Z * weigh(weight, Z))`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.measurements import Measurement, Pairs
+    >>> pairs = Pairs([[0, 1]])
+    >>> isinstance(pairs, Measurement), pairs.predict(np.array([[1.0], [3.0]]))
+    (True, array([4.]))
     """
 
     #: True if measurement i depends on sample i alone. The samples can then be split into blocks of rows.
@@ -47,7 +69,7 @@ class Measurement(ABC):
         """
 
     @abstractmethod
-    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return b and c, shape (m,) each, such that predict(Z + s T) = predict(Z) + b s + c s² for every s.
 
         Parameters
@@ -81,7 +103,7 @@ class Measurement(ABC):
         """
 
     @abstractmethod
-    def take(self, rows: Rows) -> tuple[Measurement, Rows | None]:
+    def take(self, rows: Rows) -> Selection:
         """Return some of the measurements, and the indices of the samples that they use.
 
         The measurements returned refer to the samples by their position in the second value. None stands for all

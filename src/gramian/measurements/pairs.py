@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Measurement, SampleIndices, check_indices, check_range, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Measurement,
+    SampleIndices,
+    Selection,
+    check_indices,
+    check_range,
+    check_rows,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Pairs"]
@@ -44,9 +52,9 @@ class Pairs(Measurement):
         """Return the squared distances ‖z_i - z_j‖² of the pairs, shape (m,)."""
         return pairs_predict(self.pairs, self.image(Z))
 
-    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return 2 <z_i - z_j, t_i - t_j> and ‖t_i - t_j‖², shape (m,) each."""
-        return pairs_along(self.pairs, *self.images(Z, T))
+        return Changes(*pairs_along(self.pairs, *self.images(Z, T)))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return L Z, shape (N, k), where L is the Laplacian of the graph with the pairs as weighted edges."""
@@ -58,10 +66,10 @@ class Pairs(Measurement):
         if n_samples < self.least_samples:
             check_range(self.pairs, "pairs", n_samples)
 
-    def take(self, rows: Rows) -> tuple[Pairs, Rows]:
+    def take(self, rows: Rows) -> Selection:
         """Return some pairs, with indices into the samples they use, and the indices of these samples, ascending."""
         samples, positions = np.unique(self.pairs[check_rows(rows, len(self))], return_inverse=True)
-        return Pairs(positions.reshape(-1, 2)), samples
+        return Selection(Pairs(positions.reshape(-1, 2)), samples)
 
     def part(self, cut: slice) -> Pairs:
         """Return consecutive pairs of the same samples, without a copy."""

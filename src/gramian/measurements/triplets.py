@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
-from gramian.measurements.measurement import Measurement, check_indices, check_range, check_rows
+from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Triplets"]
@@ -42,9 +42,9 @@ class Triplets(Measurement):
         """Return the margins ‖z_a - z_f‖² - ‖z_a - z_n‖², shape (m,)."""
         return triplets_predict(self.triplets, self.image(Z))
 
-    def along(self, Z: Matrix, T: Matrix) -> tuple[Vector, Vector]:
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return the coefficients b and c of the pairs (a, f) minus those of the pairs (a, n), shape (m,) each."""
-        return triplets_along(self.triplets, *self.images(Z, T))
+        return Changes(*triplets_along(self.triplets, *self.images(Z, T)))
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (a, f) and (a, n)."""
@@ -56,10 +56,10 @@ class Triplets(Measurement):
         if n_samples < self.least_samples:
             check_range(self.triplets, "triplets", n_samples)
 
-    def take(self, rows: Rows) -> tuple[Triplets, Rows]:
+    def take(self, rows: Rows) -> Selection:
         """Return some triplets, with indices into the samples they use, and the indices of these samples, ascending."""
         samples, positions = np.unique(self.triplets[check_rows(rows, len(self))], return_inverse=True)
-        return Triplets(positions.reshape(-1, 3)), samples
+        return Selection(Triplets(positions.reshape(-1, 3)), samples)
 
     def part(self, cut: slice) -> Triplets:
         """Return consecutive triplets of the same samples, without a copy."""

@@ -17,7 +17,8 @@ import numpy as np
 from gramian.execution import Serial, Team, sum_totals
 from gramian.features import Features
 from gramian.geometries import Motion, factor_image, factor_velocity
-from gramian.objective.terms import Summand
+from gramian.losses.loss import Assessment
+from gramian.objective.terms import Curvature, Group, Summand, cut_evenly
 from gramian.types import Matrix, Vector
 
 __all__ = ["Block", "Direction", "State", "Totals"]
@@ -38,7 +39,7 @@ class Block:
     terms : sequence of Term, or of penalties on Identity features
     team : Team
         Who works on the pieces of the block; the calling thread by default.
-    coarse : sequence of (Term, int)
+    coarse : sequence of Group
         The same terms cut less finely, each with the number of `terms` it spans; set by `split`.
 
     Examples
@@ -55,7 +56,7 @@ class Block:
     features: Features
     terms: Sequence[Summand]
     team: Team = field(default_factory=Serial, repr=False)
-    coarse: Sequence[tuple[Summand, int]] = ()
+    coarse: Sequence[Group] = ()
 
     def __post_init__(self) -> None:
         features = self.features
@@ -81,8 +82,8 @@ class Block:
         n = self.features.shape[0]
         if not all(term.separable for term in self.terms):
             pieces = [term.pieces(n) for term in self.terms]
-            fine, coarse = zip(*pieces, strict=True)
-            return [replace(self, terms=list(chain(*fine)), coarse=list(chain(*coarse)))]
+            fine, coarse = (list(chain(*parts)) for parts in zip(*pieces, strict=True))
+            return [replace(self, terms=fine, coarse=coarse)]
         if n <= ROWS_PER_PIECE or not self.features.sliceable:
             return [self]
         cuts = cut_evenly(n, SHARES * -(-n // (SHARES * ROWS_PER_PIECE)))
@@ -98,14 +99,14 @@ class Block:
         return len(self.terms) > 1 or len(self.rows) > 1
 
     @cached_property
-    def rows(self) -> list[tuple[slice, Features]]:
+    def rows(self) -> list[RowPiece]:
         """The features in pieces of rows; one piece where the block itself is a piece, by `split`."""
         n = self.features.shape[0]
         is_piece = self.features.sliceable and all(term.separable for term in self.terms)
         count = 1 if is_piece else self.features.n_pieces
         if count == 1:
-            return [(slice(0, n), self.features)]
-        return [(cut, self.features.take(cut)) for cut in cut_evenly(n, count)]
+            return [RowPiece(slice(0, n), self.features)]
+        return [RowPiece(cut, self.features.take(cut)) for cut in cut_evenly(n, count)]
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k); one pass."""
@@ -128,32 +129,26 @@ class Block:
     def assess(self, image: Matrix, predictions: list[Any]) -> tuple[State, Totals]:
         """Return the state of predictions, and the sum of the terms' values."""
         assessed = self.team.map(call_value_and_slopes, self.terms, predictions)
-        totals = sum_totals(Totals(value, scale) for value, _, scale in assessed)
-        return State(image, predictions, [slopes for _, slopes, _ in assessed]), totals
+        totals = sum_totals(Totals(each.value, each.scale) for each in assessed)
+        return State(image, predictions, [each.slopes for each in assessed]), totals
 
     def weigh(self, weights: Sequence[Any], Z: Matrix) -> Matrix:
         """Return S with Xᵀ S = M G, M = Σ weight_i X_i over all terms, shape (N, k)."""
         if not self.coarse:
             return sum_totals(self.team.map(call_weigh, self.terms, weights, repeat(Z)))
-        edges = pairwise(accumulate((span for _, span in self.coarse), initial=0))
+        edges = pairwise(accumulate((group.span for group in self.coarse), initial=0))
         joined = [join_weights(weights[start:stop]) for start, stop in edges]
-        return sum_totals(self.team.map(call_weigh, [term for term, _ in self.coarse], joined, repeat(Z)))
+        return sum_totals(self.team.map(call_weigh, [group.summand for group in self.coarse], joined, repeat(Z)))
 
-    def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> tuple[list[Any], float]:
+    def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> Curvature:
         """Return the weights of the Gauss-Newton operator of every term, and the sum of their quadratic forms."""
         parts = self.team.map(call_gauss_newton, self.terms, predictions, repeat(Z), repeat(velocity))
-        return [weights for weights, _ in parts], sum_totals(form for _, form in parts)
+        return Curvature([part.weights for part in parts], sum_totals(part.form for part in parts))
 
 
 def join_weights(weights: Sequence[Any]) -> Any:
     """Return the weights of consecutive pieces of one term as those of the term."""
     return weights[0] if len(weights) == 1 else np.concatenate(weights)
-
-
-def cut_evenly(n: int, count: int) -> list[slice]:
-    """Return slices of n rows, so many and of equal length but for one row."""
-    edges = np.linspace(0, n, count + 1).astype(int).tolist()
-    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 class State(NamedTuple):
@@ -181,19 +176,31 @@ class Direction(NamedTuple):
     lines: list[Any] | None
 
 
+class RowPiece(NamedTuple):
+    """Consecutive rows of a block: which they are, and their features."""
+
+    cut: slice
+    features: Features
+
+
+class TermLine(NamedTuple):
+    """What describes a term along a straight curve, and its polynomial (5,); None where it is none."""
+
+    line: Any
+    quartic: Vector | None
+
+
 # The pieces of a block, as functions that a team can map.
 
 
-def write_image(rows: tuple[slice, Features], B: Matrix, Z: Matrix) -> None:
+def write_image(rows: RowPiece, B: Matrix, Z: Matrix) -> None:
     """Write the image of some rows into Z."""
-    cut, features = rows
-    Z[cut] = features.image(B)
+    Z[rows.cut] = rows.features.image(B)
 
 
-def pull_rows(rows: tuple[slice, Features], S: Matrix) -> Matrix:
+def pull_rows(rows: RowPiece, S: Matrix) -> Matrix:
     """Return the pull of some rows of S."""
-    cut, features = rows
-    return features.pull(S[cut])
+    return rows.features.pull(S[rows.cut])
 
 
 def call_predict(term: Summand, Z: Matrix) -> Any:
@@ -201,7 +208,7 @@ def call_predict(term: Summand, Z: Matrix) -> Any:
     return term.predict(Z)
 
 
-def call_value_and_slopes(term: Summand, prediction: Any) -> tuple[float, Any, float]:
+def call_value_and_slopes(term: Summand, prediction: Any) -> Assessment:
     """Return value, slopes and rounding scale of a term."""
     return term.value_and_slopes(prediction)
 
@@ -211,15 +218,15 @@ def call_weigh(term: Summand, weights: Any, Z: Matrix) -> Matrix:
     return term.weigh(weights, Z)
 
 
-def call_gauss_newton(term: Summand, prediction: Any, Z: Matrix, velocity: Matrix) -> tuple[Any, float]:
+def call_gauss_newton(term: Summand, prediction: Any, Z: Matrix, velocity: Matrix) -> Curvature:
     """Return the Gauss-Newton weights and quadratic form of a term."""
     return term.gauss_newton(prediction, Z, velocity)
 
 
-def call_line(term: Summand, prediction: Any, Z: Matrix, T: Matrix) -> tuple[Any, Vector | None]:
+def call_line(term: Summand, prediction: Any, Z: Matrix, T: Matrix) -> TermLine:
     """Return the line of a term along Z + s T, and its polynomial."""
     line = term.line(prediction, Z, T)
-    return line, term.quartic(line)
+    return TermLine(line, term.quartic(line))
 
 
 def call_along(term: Summand, line: Any, s: float) -> Vector:
@@ -274,7 +281,7 @@ def prepare(block: Block, state: State, *, direction: Matrix | None, straight: b
     if not straight:
         return Direction(image, None), None
     parts = block.team.map(call_line, block.terms, state.predictions, repeat(state.image), repeat(image))
-    return Direction(image, [line for line, _ in parts]), sum_totals(quartic for _, quartic in parts)
+    return Direction(image, [part.line for part in parts]), sum_totals(part.quartic for part in parts)
 
 
 def along(block: Block, ahead: Direction, *, s: float) -> tuple[None, Vector]:
@@ -298,7 +305,7 @@ def normalise(block: Block, state: State, *, Q: Matrix) -> tuple[State, None]:
 
 def curvature(
     block: Block, state: State, ahead: Direction, *, root: Matrix | None, root_velocity: Matrix | None
-) -> tuple[list[Any], float]:
+) -> Curvature:
     """Keep the weights of the Gauss-Newton operator along a direction; sum its quadratic form."""
     velocity = factor_velocity(state.image, ahead.image, root, root_velocity)
     return block.gauss_newton(state.predictions, factor_image(state.image, root), velocity)

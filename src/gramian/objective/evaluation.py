@@ -25,6 +25,18 @@ class Evaluation:
     """The objective at one point: everything known there, computed when first asked for.
 
     Images, predictions and slopes stay beside the data, in `states`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term
+    >>> from gramian.features import Array
+    >>> from gramian.geometries import Flat
+    >>> from gramian.measurements import Each
+    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([4.0, 0.0]))])])
+    >>> evaluation = problem.evaluate(Flat().point(np.array([[1.0], [0.0]])))
+    >>> evaluation.value, evaluation.gradient.ravel()  # ½ · mean of (1 - 4)² and 0
+    (2.25, array([-3.,  0.]))
     """
 
     def __init__(
@@ -65,7 +77,7 @@ class Evaluation:
 
     def line(self, tangent: Tangent) -> Line:
         """Return the objective along the curve of a tangent; one pass, for all of its steps."""
-        tangent = checked_tangent(tangent, self.gradient)
+        tangent = validate_tangent(tangent, self.gradient)
         try:
             return Line(self, tangent)
         except np.linalg.LinAlgError as error:
@@ -80,7 +92,7 @@ class Evaluation:
 
     def gauss_newton(self, tangent: Tangent) -> Tangent:
         """Return the Gauss-Newton operator applied to a tangent; two passes, one where the frame stands still."""
-        tangent = checked_tangent(tangent, vars(self).get("gradient"))
+        tangent = validate_tangent(tangent, vars(self).get("gradient"))
         ahead, _ = self.prepare(self.point.frame_velocity(tangent))
         weights, _ = self.curvature(tangent, ahead)
         return self.point.gradient(self.problem.count(1).run(block.pull_weights, weights, self.states)[1])
@@ -90,7 +102,7 @@ class Evaluation:
 
         On other geometries a ValueError is raised: there the curvature of the curve would be missing.
         """
-        tangent = checked_tangent(tangent, vars(self).get("gradient"))
+        tangent = validate_tangent(tangent, vars(self).get("gradient"))
         if not self.point.curve(tangent).straight:
             name = self.point.geometry_name or type(self.point).__name__
             raise ValueError(f"the Hessian on {name} is not available: its curves are not straight. Use gauss_newton.")
@@ -109,7 +121,7 @@ class Evaluation:
         return self.problem.run(block.curvature, self.states, ahead, **small)
 
 
-def checked_tangent(tangent: Any, gradient: Tangent | None) -> Tangent:
+def validate_tangent(tangent: Any, gradient: Tangent | None) -> Tangent:
     """Return a tangent as an array like the gradient, another tangent of the point, if that is known already."""
     if type(tangent) is not np.ndarray or tangent.dtype not in FLOATS:
         tangent = as_real("the tangent", tangent)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gramian.geometries import Curve
+from gramian.losses.loss import Derivatives
 from gramian.objective import block
 from gramian.objective.block import Totals
 from gramian.types import Tangent
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from gramian.objective.evaluation import Evaluation
 
 __all__ = ["Line"]
+
+
+class Trial(NamedTuple):
+    """A step along a line, and the evaluation there."""
+
+    s: float
+    evaluation: Evaluation
 
 
 class Line:
@@ -34,6 +42,19 @@ class Line:
         The longest step.
     quartic : array, shape (5,), or None
         The objective as a polynomial in s, constant first, if it is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import Block, Problem, Term
+    >>> from gramian.features import Array
+    >>> from gramian.geometries import Flat
+    >>> from gramian.measurements import Each
+    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([4.0, 0.0]))])])
+    >>> evaluation = problem.evaluate(Flat().point(np.array([[1.0], [0.0]])))
+    >>> line = evaluation.line(np.array([[1.0], [0.0]]))
+    >>> line(1.0), line.slope  # the factor (2, 0) fits both targets
+    (0.0, -3.0)
     """
 
     def __init__(self, start: Evaluation, tangent: Tangent) -> None:
@@ -47,17 +68,16 @@ class Line:
         direction = self.curve.direction
         direction = start.point.frame_velocity(tangent) if direction is None else direction
         self.ahead, self.quartic = start.prepare(direction, straight=self.curve.straight)
-        self._trial: tuple[float, Evaluation] | None = None
+        self._trial: Trial | None = None
 
     @property
     def straight(self) -> bool:
         """True if slope and curvature are known along the line."""
         return self.curve.straight
 
-    def along(self, s: float) -> tuple[float, float, float]:
+    def along(self, s: float) -> Derivatives:
         """Return value, slope and curvature at s, on a straight line."""
-        value, slope, curvature = self.start.problem.run(block.along, self.ahead, s=s)[1]
-        return float(value), float(slope), float(curvature)
+        return Derivatives(*(float(total) for total in self.start.problem.run(block.along, self.ahead, s=s)[1]))
 
     @cached_property
     def guess(self) -> float:
@@ -73,7 +93,7 @@ class Line:
         """Return the value at s; infinite or NaN where the step overflows."""
         if self.straight:
             quartic = self.quartic
-            return self.along(s)[0] if quartic is None else float(np.polynomial.polynomial.polyval(s, quartic))
+            return self.along(s).value if quartic is None else float(np.polynomial.polynomial.polyval(s, quartic))
         return self.move(s).value
 
     def move(self, s: float) -> Evaluation:
@@ -81,10 +101,10 @@ class Line:
 
         Where the curve cannot be followed to s, it is the evaluation at the start with an infinite value.
         """
-        if self._trial is None or self._trial[0] != s:
+        if self._trial is None or self._trial.s != s:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                self._trial = (s, self._move(s))
-        return self._trial[1]
+                self._trial = Trial(s, self._move(s))
+        return self._trial.evaluation
 
     def _move(self, s: float) -> Evaluation:
         problem = self.start.problem

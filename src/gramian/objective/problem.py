@@ -47,16 +47,21 @@ class Problem:
     """
 
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
-        self.blocks = checked_blocks(blocks)
+        self.blocks = validate_blocks(blocks)
         if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
             raise TypeError(f"execution={execution!r} has no place and run. Choose None, Serial() or Threads(n).")
         self.execution: Execution = Serial() if execution is None else execution
         self.passes = 0.0
 
     @cached_property
+    def pieces(self) -> list[Block]:
+        """The blocks, in pieces that are worked on apart."""
+        return [piece for each in self.blocks for piece in each.split()]
+
+    @cached_property
     def shards(self) -> Shards:
-        """Handles of the blocks, in pieces."""
-        return self.execution.place([piece for each in self.blocks for piece in each.split()])
+        """Handles of the pieces."""
+        return self.execution.place(self.pieces)
 
     def run(self, work: Work, *held: Shards, **small: Any) -> tuple[Shards, Any]:
         """Run work on every block; return what stays beside the blocks, and the total."""
@@ -110,13 +115,13 @@ class Problem:
 
     def take(self, rows: Rows) -> Problem:
         """The problem of some of its measurements: a mini-batch. Its value is an unbiased estimate of the whole."""
-        term, samples = self.sampled.take(rows)
-        term = term.scaled(len(self.sampled.measurement) / max(len(term.measurement), 1))
+        part, samples = self.sampled.take(rows)
+        term = part.scaled(len(self.sampled.measurement) / max(len(part.measurement), 1))
         features = self.blocks[0].features
         return Problem([Block(features if samples is None else features.take(samples), [term])], self.execution)
 
 
-def checked_blocks(blocks: Sequence[Block]) -> list[Block]:
+def validate_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Return blocks of one number of features and one dtype as a list, or raise an error."""
     if isinstance(blocks, Block):
         raise TypeError("blocks is one Block; give a list: Problem([block]).")

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gramian.checks import as_real, checked_sense
+from gramian.checks import as_real, validate_sense
 from gramian.losses import Loss, Squared
+from gramian.losses.loss import Assessment, Coefficients, Derivatives
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Coefficients", "Pieces", "Summand", "Term"]
+__all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "cut_evenly"]
 
 # A term of many measurements is worked on in pieces of at least so many measurements; in so many pieces at the most.
 MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
@@ -23,13 +24,31 @@ MEASUREMENTS_PER_SAMPLE = {2: 8, 4: 64, MOST_PIECES: 128}
 
 
 class Pieces(NamedTuple):
-    """A summand in pieces for threads: cut finely, and cut coarsely for sums over samples.
-
-    `coarse` has summands, each with the number of fine ones that it spans.
-    """
+    """A summand in pieces for threads: cut finely, and cut coarsely for sums over samples."""
 
     fine: Sequence[Summand]
-    coarse: Sequence[tuple[Summand, int]]
+    coarse: Sequence[Group]
+
+
+class Group(NamedTuple):
+    """A summand that stands for consecutive finer ones, and how many of them it spans."""
+
+    summand: Summand
+    span: int
+
+
+class Curvature(NamedTuple):
+    """The Gauss-Newton operator of a summand along a velocity: its weights, and its quadratic form."""
+
+    weights: Any
+    form: float
+
+
+class Taken(NamedTuple):
+    """Some of the measurements of a summand, and the samples that they touch; None stands for all samples."""
+
+    summand: Any
+    samples: Rows | None
 
 
 class Summand(Protocol):
@@ -52,19 +71,19 @@ class Summand(Protocol):
     def predict(self, Z: Matrix) -> Any:
         """Return the predictions from the image of the factor."""
 
-    def value_and_slopes(self, prediction: Any) -> tuple[float, Any, float]:
+    def value_and_slopes(self, prediction: Any) -> Assessment:
         """Return the value, the slopes, and the scale of the value's rounding error."""
 
     def weigh(self, weights: Any, Z: Matrix) -> Matrix:
         """Return S with Xᵀ S = M G; M = Σ weight_i X_i, weights being slopes or those of `gauss_newton`."""
 
-    def gauss_newton(self, prediction: Any, Z: Matrix, velocity: Matrix) -> tuple[Any, float]:
+    def gauss_newton(self, prediction: Any, Z: Matrix, velocity: Matrix) -> Curvature:
         """Return the weights of the Gauss-Newton operator along a velocity of Z, and its quadratic form."""
 
     def line(self, prediction: Any, Z: Matrix, T: Matrix) -> Any:
         """Return what describes the predictions along Z + s T."""
 
-    def along(self, line: Any, s: float) -> tuple[float, float, float]:
+    def along(self, line: Any, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
 
     def quartic(self, line: Any) -> Vector | None:
@@ -73,16 +92,8 @@ class Summand(Protocol):
     def predict_along(self, line: Any, s: float) -> Any:
         """Return the predictions at s."""
 
-    def take(self, rows: Rows) -> tuple[Any, Rows | None]:
+    def take(self, rows: Rows) -> Taken:
         """Return some of the measurements, and the samples they touch (None: all)."""
-
-
-class Coefficients(NamedTuple):
-    """The predictions of a term along a straight curve, a + b s + c s², arrays (m,) each."""
-
-    a: Vector
-    b: Vector
-    c: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +131,9 @@ class Term:
         if not isinstance(self.loss, Loss):
             raise TypeError(f"loss is of type {type(self.loss).__name__}; expected a Loss, as Squared().")
         m = len(self.measurement)
-        target = checked_numbers("target", self.target, m)
+        target = validate_numbers("target", self.target, m)
         weight = np.full(m, 1 / max(m, 1), target.dtype) if self.weight is None else self.weight
-        self.set_arrays(target, checked_sense(self.sense, m), checked_numbers("weight", weight, m, least=0.0))
+        self.set_arrays(target, validate_sense(self.sense, m), validate_numbers("weight", weight, m, least=0.0))
 
     def set_arrays(self, target: Vector, sense: Vector, weight: Vector) -> Term:
         """Set arrays (m,) each that have been checked; return this term."""
@@ -163,24 +174,23 @@ class Term:
         count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE)
         fine = self.cut(count)
         if len(fine) < 2:
-            return Pieces([self], [(self, 1)])
+            return Pieces([self], [Group(self, 1)])
         groups = max([1, *(k for k, least in MEASUREMENTS_PER_SAMPLE.items() if m >= least * n_samples and k <= count)])
         if groups == len(fine):
-            return Pieces(fine, [(part, 1) for part in fine])
-        return Pieces(fine, [(self, len(fine))] if groups == 1 else self.group(fine, groups))
+            return Pieces(fine, [Group(part, 1) for part in fine])
+        return Pieces(fine, [Group(self, len(fine))] if groups == 1 else self.group(fine, groups))
 
     def cut(self, count: int) -> list[Term]:
         """Return so many terms of consecutive measurements; this one, where they stay together."""
-        edges = np.linspace(0, len(self.measurement), max(count, 1) + 1).astype(int).tolist()
-        parts = [self.part(slice(start, stop)) for start, stop in pairwise(edges)]
+        parts = [self.part(cut) for cut in cut_evenly(len(self.measurement), max(count, 1))]
         return [self] if None in parts else [part for part in parts if part is not None]
 
-    def group(self, fine: Sequence[Term], count: int) -> list[tuple[Term, int]]:
+    def group(self, fine: Sequence[Term], count: int) -> list[Group]:
         """Return so many terms that span consecutive fine ones, with how many they span."""
         spans = [len(part) for part in np.array_split(np.arange(len(fine)), count)]
         edges = np.cumsum([0, *(len(term.measurement) for term in fine)])[np.cumsum([0, *spans])].tolist()
         return [
-            (part, span)
+            Group(part, span)
             for part, span in zip((self.part(slice(*edge)) for edge in pairwise(edges)), spans, strict=True)
             if part is not None
         ]
@@ -196,27 +206,27 @@ class Term:
         """Return the measurement's predictions, (m,)."""
         return self.measurement.predict(Z)
 
-    def value_and_slopes(self, prediction: Vector) -> tuple[float, Vector, float]:
+    def value_and_slopes(self, prediction: Vector) -> Assessment:
         """Return the value, the weighted slopes (m,), and the scale of the value's rounding error."""
-        return self.loss.value_and_slopes(prediction, self.target, self.sense, self.weight)
+        return Assessment(*self.loss.value_and_slopes(prediction, self.target, self.sense, self.weight))
 
     def weigh(self, weights: Vector, Z: Matrix) -> Matrix:
         """Return S with Xᵀ S = (Σ weight_i X_i) G, shape (N, k)."""
         return self.measurement.weigh(weights, Z)
 
-    def gauss_newton(self, prediction: Vector, Z: Matrix, velocity: Matrix) -> tuple[Vector, float]:
+    def gauss_newton(self, prediction: Vector, Z: Matrix, velocity: Matrix) -> Curvature:
         """Return curvature · speed (m,), and Σ curvature · speed², where speed is d(prediction)/ds."""
         speed, _ = self.measurement.along(Z, velocity)
         weights = self.weight * self.loss(prediction, self.target, self.sense)[2] * speed
-        return weights, float(np.vdot(weights, speed))
+        return Curvature(weights, float(np.vdot(weights, speed)))
 
     def line(self, prediction: Vector, Z: Matrix, T: Matrix) -> Coefficients:
         """Return the coefficients of the predictions along Z + s T."""
         return Coefficients(prediction, *self.measurement.along(Z, T))
 
-    def along(self, line: Coefficients, s: float) -> tuple[float, float, float]:
+    def along(self, line: Coefficients, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
-        return self.loss.along(line, self.target, self.sense, self.weight, s)
+        return Derivatives(*self.loss.along(line, self.target, self.sense, self.weight, s))
 
     def quartic(self, line: Coefficients) -> Vector | None:
         """Return the coefficients (5,) of the loss along the line, if it is one polynomial."""
@@ -226,13 +236,13 @@ class Term:
         """Return a + b s + c s²."""
         return line.a + s * (line.b + s * line.c)
 
-    def take(self, rows: Rows) -> tuple[Term, Rows | None]:
+    def take(self, rows: Rows) -> Taken:
         """Return some of the measurements, with their weights, and the samples they touch (None: all)."""
         measurement, samples = self.measurement.take(rows)
-        return self.with_arrays(measurement, self.target[rows], self.sense[rows], self.weight[rows]), samples
+        return Taken(self.with_arrays(measurement, self.target[rows], self.sense[rows], self.weight[rows]), samples)
 
 
-def checked_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Vector:
+def validate_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Vector:
     """Return finite real numbers of at least `least`, one for each of m measurements, as an array (m,)."""
     array = as_real(name, value)
     if array.shape != (m,):
@@ -242,3 +252,9 @@ def checked_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> Ve
         i, wanted = int(np.argmax(bad)), "finite" if least < 0 else "finite and not negative"
         raise ValueError(f"{name}[{i}] = {array[i]} in {array.dtype}; it must be {wanted}.")
     return array
+
+
+def cut_evenly(n: int, count: int) -> list[slice]:
+    """Return slices of n rows, so many and of equal length but for one row."""
+    edges = np.linspace(0, n, count + 1).astype(int).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]

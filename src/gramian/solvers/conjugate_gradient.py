@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
 from gramian.solvers.solver import Solver, Step
+from gramian.types import Tangent
 
 __all__ = ["ConjugateGradient"]
 
@@ -17,8 +18,8 @@ class Memory(NamedTuple):
     """The last step: its start, the gradient there, its direction, and its predicted change size · slope."""
 
     point: Point
-    gradient: Any
-    direction: Any
+    gradient: Tangent
+    direction: Tangent
     predicted: float
 
 
@@ -58,7 +59,7 @@ class ConjugateGradient(Solver):
         return Step(evaluation, 0.0, None)
 
 
-def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Any:
+def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
     """Return the tangent β · last direction - gradient, with β >= 0 by Polak and Ribière.
 
     Return -gradient if that tangent is not a descent direction.

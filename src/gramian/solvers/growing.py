@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Problem
 from gramian.solvers.solver import Solver, attempt_step, start_solver
@@ -55,11 +55,11 @@ class Growing:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_number("factor", self.factor, least=1, strict=True)
-        checked_number("least", self.least, least=0)
-        checked_number("tol", self.tol, least=0)
-        checked_number("max_iter", self.max_iter, least=0, integer=True)
-        checked_number("seed", self.seed, least=0, integer=True)
+        check_number("factor", self.factor, least=1, strict=True)
+        check_number("least", self.least, least=0)
+        check_number("tol", self.tol, least=0)
+        check_number("max_iter", self.max_iter, least=0, integer=True)
+        check_number("seed", self.seed, least=0, integer=True)
 
     def sizes(self, m: int, unknowns: int) -> list[int]:
         """Return the sizes of the subsets of m measurements, ascending; an empty list if m is small."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.objective import Line
 from gramian.types import Vector
 
@@ -62,12 +62,12 @@ class Armijo:
     max_trials: int = 100
 
     def __post_init__(self) -> None:
-        checked_number("decrease", self.decrease, least=0, strict=True, below=1)
-        checked_number("shrink", self.shrink, least=0, strict=True, below=1)
-        checked_number("max_trials", self.max_trials, least=1, integer=True)
+        check_number("decrease", self.decrease, least=0, strict=True, below=1)
+        check_number("shrink", self.shrink, least=0, strict=True, below=1)
+        check_number("max_trials", self.max_trials, least=1, integer=True)
         for name, value in (("initial", self.initial), ("growth", self.growth)):
             if value is not None:
-                checked_number(name, value, least=0, strict=True)
+                check_number(name, value, least=0, strict=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
         """Return the first trial step that satisfies the rule; 0 if none of max_trials does."""
@@ -114,8 +114,8 @@ class Exact:
     max_trials: int = 60
 
     def __post_init__(self) -> None:
-        checked_number("tol", self.tol, least=0, strict=True)
-        checked_number("max_trials", self.max_trials, least=1, integer=True)
+        check_number("tol", self.tol, least=0, strict=True)
+        check_number("max_trials", self.max_trials, least=1, integer=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
         """Return the step; it is halved while, by rounding errors, the objective increases."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
@@ -93,7 +94,7 @@ def minimize(
     loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
     verdict = loop.check_start(evaluation) if solver.stops else GO_ON
     if memory is None:
-        with journal.phase("choosing step sizes"):
+        with journal.phase(solver.start_phase) if solver.start_phase else nullcontext():
             memory = start_solver(solver, evaluation)
     # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
     halted = not journal.records and loop.write(evaluation, 0.0)
@@ -118,7 +119,7 @@ def minimize(
     elif ending is Ending.STUCK and is_stationary(evaluation):
         ending, message = Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
     journal.passes += problem.passes - passes
-    return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory)
+    return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory, solver.stops)
 
 
 class Verdict(NamedTuple):
@@ -129,6 +130,13 @@ class Verdict(NamedTuple):
 
 
 GO_ON = Verdict(None)
+
+
+class Checked(NamedTuple):
+    """The verdict after a step, and the number of successive small steps."""
+
+    verdict: Verdict
+    n_small: int
 
 
 class Loop(NamedTuple):
@@ -157,7 +165,7 @@ class Loop(NamedTuple):
                 )
         return verdict
 
-    def check_step(self, before: Evaluation, step: Step, n_small: int) -> tuple[Verdict, int]:
+    def check_step(self, before: Evaluation, step: Step, n_small: int) -> Checked:
         """Return whether the minimisation ends with a step, and the number of successive small steps.
 
         Parameters
@@ -169,15 +177,15 @@ class Loop(NamedTuple):
             The number of successive small steps before this one.
         """
         if step.size == 0:
-            return Verdict(Ending.STUCK, Ending.STUCK.value), n_small
+            return Checked(Verdict(Ending.STUCK, Ending.STUCK.value), n_small)
         if not self.solver.stops:
-            return GO_ON, 0
+            return Checked(GO_ON, 0)
         rule = check_change(before, step.evaluation, self.tol)
         n_small = n_small + 1 if rule else 0
         verdict = self.check_fit(step.evaluation)
         if verdict.ending is None and n_small >= self.solver.patience:
             verdict = Verdict(Ending.CONVERGED, rule)
-        return verdict, n_small
+        return Checked(verdict, n_small)
 
     def check_fit(self, evaluation: Evaluation) -> Verdict:
         """Return the verdict of the first stopping rule, and of a zero gradient."""
@@ -197,8 +205,8 @@ def check_arguments(problem: Any, solver: Any, point: Any, max_iter: Any, tol: A
             given = f"{name} is {'the class' if isinstance(value, type) else 'of type'} "
             given += value.__name__ if isinstance(value, type) else type(value).__name__
             raise TypeError(f"{given}; expected a {kind.__name__}, as in minimize(problem, solver, point).")
-    checked_number("max_iter", max_iter, least=0, integer=True)
-    checked_number("tol", tol, least=0)
+    check_number("max_iter", max_iter, least=0, integer=True)
+    check_number("tol", tol, least=0)
     problem.check(point)
 
 

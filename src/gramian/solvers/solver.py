@@ -43,6 +43,12 @@ class Step(NamedTuple):
         The step size; 0 if no step lowers the objective.
     memory : object
         What the solver needs for the next step; any object, None if nothing.
+
+    Examples
+    --------
+    >>> from gramian.solvers import Step
+    >>> Step._fields
+    ('evaluation', 'size', 'memory')
     """
 
     evaluation: Evaluation
@@ -55,10 +61,18 @@ class Solver(ABC):
 
     A solver has settings but no state: what a step needs to know of earlier steps is its memory, a value that `step`
     returns and receives.
+
+    Examples
+    --------
+    >>> from gramian.solvers import SOLVERS, Solver
+    >>> {name: kind.stops for name, kind in SOLVERS.items() if issubclass(kind, Solver)}
+    {'gd': True, 'cg': True, 'trust-region': True, 'online': False}
     """
 
     #: False for a solver that runs max_iter epochs, to which the stopping rules are not applied.
     stops: ClassVar[bool] = True
+    #: What `start` does, as the name of a phase of a fit; "" if it takes no time worth a line.
+    start_phase: ClassVar[str] = ""
     #: The number of successive small steps after which the loop stops.
     patience: ClassVar[int] = 1
 
@@ -121,6 +135,14 @@ class Record(NamedTuple):
         The seconds since the start of the fit.
     passes : float
         The passes over the data since the start of the fit.
+
+    Examples
+    --------
+    >>> from gramian import PSDRegressor
+    >>> records = []
+    >>> _ = PSDRegressor(1, callback=records.append, random_state=0).fit([[1.0], [2.0]], [3.0, 12.0])
+    >>> records[0].iteration, records[-1].cost < 1e-6
+    (0, True)
     """
 
     iteration: int
@@ -150,6 +172,8 @@ class Result:
         The fields of `Record`, one array each, with one entry for the start and one per iteration.
     memory : object
         The memory of the solver; `minimize(memory=...)` continues from it.
+    stops : bool
+        False if the solver runs a number of epochs, to which the stopping rules are not applied: it may raise the cost.
 
     Examples
     --------
@@ -172,6 +196,7 @@ class Result:
     message: str
     history: dict[str, Vector]
     memory: Any = None
+    stops: bool = True
 
     @property
     def converged(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
 from gramian.solvers.solver import Solver, Step
+from gramian.types import Tangent
 
 __all__ = ["TrustRegion"]
 
@@ -57,12 +58,13 @@ class TrustRegion(Solver):
     max_inner: int = 100
     precision: float = 0.1
     search: Search = field(default_factory=Exact)
+    start_phase = "choosing the radius"
 
     def __post_init__(self) -> None:
         if self.model not in ("auto", "gauss-newton", "newton"):
             raise ValueError(f"model={self.model!r} is unknown. Choose 'auto', 'gauss-newton' or 'newton'.")
-        checked_number("max_inner", self.max_inner, least=1, integer=True)
-        checked_number("precision", self.precision, least=0, strict=True, below=1)
+        check_number("max_inner", self.max_inner, least=1, integer=True)
+        check_number("precision", self.precision, least=0, strict=True, below=1)
 
     def start(self, evaluation: Evaluation) -> Memory:
         """Return a radius of ten times the Gauss-Newton step along the gradient, and the norm of the gradient."""
@@ -129,9 +131,9 @@ class Stop(NamedTuple):
 
 def truncated_cg(
     point: Point,
-    operator: Callable[[Any], Any],
-    precondition: Callable[[Any], Any],
-    gradient: Any,
+    operator: Callable[[Tangent], Tangent],
+    precondition: Callable[[Tangent], Tangent],
+    gradient: Tangent,
     radius: float,
     stop: Stop,
 ) -> Proposal:
@@ -190,7 +192,7 @@ def truncated_cg(
 class Proposal(NamedTuple):
     """A step, its length, and the decrease of the model."""
 
-    step: Any
+    step: Tangent
     length: float
     decrease: float
 

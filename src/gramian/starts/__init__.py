@@ -1,6 +1,6 @@
 """Starts: the first factor of a minimisation, by name.
 
-To add one, write a function (situation, rank, rng) -> factor (d, r) and one line in `STARTS`; estimators name those
+To add one, write a function (situation, rank) -> factor (d, r) and one line in `STARTS`; estimators name those
 that they accept. `resolve_start` turns a user's `init` into a factor.
 """
 
@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from gramian.checks import checked_factor
+from gramian.checks import validate_factor
+from gramian.coordinates import Coordinates
 from gramian.features import Identity
 from gramian.objective import Problem
+from gramian.situation import Situation
 from gramian.starts.classical_scaling import classical_start
 from gramian.starts.discriminant import discriminants, lda_start
 from gramian.starts.kernel_pca import kernel_start
 from gramian.starts.principal import pca_start, principal_directions
 from gramian.starts.scale import fit_scale
 from gramian.starts.simple import frame_start, identity_start, random_start
-from gramian.starts.situation import Situation
 from gramian.starts.spectral import spectral_start
 from gramian.types import Matrix
 
@@ -35,7 +36,7 @@ __all__ = [
     "resolve_start",
 ]
 
-Start = Callable[[Situation, int, np.random.Generator], Matrix]
+Start = Callable[[Situation, int], Matrix]
 
 STARTS: dict[str, Start] = {
     "identity": identity_start,
@@ -54,7 +55,9 @@ STARTS_OF_MATRICES = ("spectral", "random", "identity")
 STARTS_OF_SAMPLES = (*STARTS_OF_MATRICES, "pca")
 
 
-def initial_factor(init: Any, problem: Problem, rank: int, rng: np.random.Generator, unit: float = 1.0) -> Matrix:
+def initial_factor(
+    init: Any, problem: Problem, rank: int, rng: np.random.Generator, coordinates: Coordinates | None = None
+) -> Matrix:
     """Return a factor (d, r) for a problem of one term; a named one is scaled so that its predictions fit the targets.
 
     Parameters
@@ -64,8 +67,8 @@ def initial_factor(init: Any, problem: Problem, rank: int, rng: np.random.Genera
     problem : Problem
     rank : int
     rng : numpy.random.Generator
-    unit : float
-        The user's features were multiplied by this.
+    coordinates : Coordinates, optional
+        Those of the problem; the user's by default.
 
     Examples
     --------
@@ -80,10 +83,10 @@ def initial_factor(init: Any, problem: Problem, rank: int, rng: np.random.Genera
     array([1., 0., 0.])
     """
     features = problem.blocks[0].features
-    situation = Situation(features, problem.execution, unit, problem)
+    situation = Situation(features, rng, problem.execution, coordinates, problem)
     choices = STARTS_OF_MATRICES if isinstance(features, Identity) else STARTS_OF_SAMPLES
     auto = "identity" if rank == problem.n_features else "spectral"
-    G = resolve_start(init, situation, rank, rng, choices=choices, auto=auto)
+    G = resolve_start(init, situation, rank, choices=choices, auto=auto)
     return fit_scale(problem, G) if isinstance(init, str) else G
 
 
@@ -91,7 +94,6 @@ def resolve_start(
     init: Any,
     situation: Situation,
     rank: int,
-    rng: np.random.Generator,
     *,
     choices: tuple[str, ...],
     auto: str = "",
@@ -102,11 +104,10 @@ def resolve_start(
     Parameters
     ----------
     init : str or array, shape (d, r)
-        An array is taken in the user's units.
+        An array is a factor for the user's data.
     situation : Situation
         What is known at the start.
     rank : int
-    rng : numpy.random.Generator
     choices : tuple of str
         The names in `STARTS` that the estimator accepts.
     auto : str
@@ -119,15 +120,15 @@ def resolve_start(
     >>> import numpy as np
     >>> from gramian.features import Array
     >>> from gramian.starts import Situation, resolve_start
-    >>> situation = Situation(Array(np.diag([1.0, 2.0, 3.0])))
-    >>> resolve_start("pca", situation, 1, np.random.default_rng(0), choices=("pca", "random")).ravel()
+    >>> situation = Situation(Array(np.diag([1.0, 2.0, 3.0])), np.random.default_rng(0))
+    >>> resolve_start("pca", situation, 1, choices=("pca", "random")).ravel()
     array([0., 0., 1.])
     """
     d, dtype = situation.features.shape[1], situation.features.dtype
     if not isinstance(init, str):
-        return checked_factor(init, d, rank, dtype, rows) / dtype.type(situation.unit)
+        return situation.to_solver(validate_factor(init, d, rank, dtype, rows))
     name = auto if init == "auto" and auto else init
     if name not in choices:
         names = ", ".join(repr(known) for known in (*(("auto",) if auto else ()), *choices))
         raise ValueError(f"init={init!r} is unknown. Choose one of {names}, or an array.")
-    return np.ascontiguousarray(STARTS[name](situation, rank, rng).astype(dtype, copy=False))
+    return np.ascontiguousarray(STARTS[name](situation, rank).astype(dtype, copy=False))

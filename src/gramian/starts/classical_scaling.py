@@ -9,7 +9,7 @@ import scipy.sparse.linalg
 from scipy.sparse.csgraph import dijkstra
 
 from gramian._kernels.triangles import triangle_unpack
-from gramian.starts.situation import Situation
+from gramian.situation import Situation
 from gramian.types import Matrix, Vector
 
 __all__ = ["Dissimilarities", "classical_scaling", "classical_start"]
@@ -47,7 +47,7 @@ class Dissimilarities(NamedTuple):
         return np.unique(keys, return_index=True, return_inverse=True)[1:]
 
 
-def classical_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+def classical_start(situation: Situation, rank: int) -> Matrix:
     """Return classical scaling of the dissimilarities, (n, r)."""
     return classical_scaling(situation.dissimilarities, rank)
 

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.linalg
 
 from gramian.execution import Execution, Serial
-from gramian.features import Features
+from gramian.features import Array, Features
+from gramian.situation import Situation, compute_image
 from gramian.starts.moments import class_moments
 from gramian.starts.principal import LARGEST_MOMENT, principal_directions
-from gramian.starts.situation import Situation
 from gramian.types import Matrix, Vector
 
 __all__ = ["discriminants", "lda_start"]
@@ -20,11 +20,11 @@ RIDGE = 0.2
 PRINCIPAL = 200
 
 
-def lda_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+def lda_start(situation: Situation, rank: int) -> Matrix:
     """Return Fisher's discriminants, (d, r)."""
     if situation.labels is None:
         raise ValueError("init='lda' needs class labels. Choose 'pca', 'identity' or 'random', or call fit(X, y).")
-    return discriminants(situation.features, situation.labels, rank, rng, situation.execution)
+    return discriminants(situation.features, situation.labels, rank, situation.rng, situation.execution)
 
 
 def discriminants(
@@ -45,7 +45,8 @@ def discriminants(
     d, execution = features.shape[1], Serial() if execution is None else execution
     if d > LARGEST_MOMENT:
         basis = principal_directions(features, max(PRINCIPAL, rank), rng, execution)
-        return basis @ discriminants(features.restrict(basis), labels, rank, rng, execution)
+        inside = Array(compute_image(features, basis, execution))
+        return basis @ discriminants(inside, labels, rank, rng, execution)
     within, between = class_moments(features, labels, execution)
     # Where classes do not vary at all, a little of what varies between them.
     size = max(float(np.trace(within)), 1e-6 * float(np.trace(between))) / d

@@ -9,10 +9,11 @@ import scipy.linalg
 from sklearn.preprocessing import KernelCenterer
 
 from gramian.measurements import Pairs
-from gramian.starts.situation import Situation
+from gramian.situation import Situation
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
-__all__ = ["DecomposedKernel", "align_signs", "kernel_pca", "kernel_start"]
+__all__ = ["DecomposedKernel", "kernel_pca", "kernel_start"]
 
 # A distance so many times the error of the kernel's entries is a difference of them.
 FAR = 1e6
@@ -36,6 +37,8 @@ class DecomposedKernel(NamedTuple):
     rounding : float
         Eigenvalues up to this are rounding.
     n_features : int
+    centred : bool
+        True if kernel PCA centres the kernel, False if it centres only what comes out.
     """
 
     kernel: Matrix
@@ -46,6 +49,7 @@ class DecomposedKernel(NamedTuple):
     least: float
     rounding: float
     n_features: int
+    centred: bool = True
 
     def distances(self, pairs: Matrix) -> Vector:
         """Return the squared distances of pairs, (m,): K_ii + K_jj - 2 K_ij; from eigenvectors if that cancels."""
@@ -61,16 +65,16 @@ class DecomposedKernel(NamedTuple):
         return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
 
 
-def kernel_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
-    """Return the kernel PCA of the samples, (n, r)."""
-    return kernel_pca(situation.kernel, rank, advice=", or init='random'")
+def kernel_start(situation: Situation, rank: int) -> Matrix:
+    """Return the kernel PCA of the samples, (n, r); it has their scale, and is centred."""
+    return situation.to_solver(kernel_pca(situation.kernel, rank, advice=", or init='random'"))
 
 
-def kernel_pca(kernel: DecomposedKernel, rank: int, *, centred: bool = True, advice: str = "") -> Matrix:
+def kernel_pca(kernel: DecomposedKernel, rank: int, *, advice: str = "") -> Matrix:
     """Return the r leading directions of a kernel, (n, r), centred before or after; errors may add an advice."""
     check_varies(kernel, advice)
     values, vectors = kernel.values[:rank], kernel.vectors[:, :rank]
-    if not centred:
+    if not kernel.centred:
         n = len(kernel.kernel)
         values, vectors = scipy.linalg.eigh(kernel.kernel, subset_by_index=[n - rank, n - 1])
     G = align_signs(vectors) * np.sqrt(np.maximum(values, 0))
@@ -88,8 +92,3 @@ def check_varies(kernel: DecomposedKernel, advice: str = "") -> None:
     """Raise a ValueError if the centred kernel is zero."""
     if not len(kernel.values):
         raise ValueError(f"the kernel is constant: all samples coincide. Give samples that differ{advice}.")
-
-
-def align_signs(vectors: Matrix) -> Matrix:
-    """Return vectors, (n, k), each with its largest entry positive."""
-    return vectors * np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])])

@@ -6,8 +6,8 @@ import numpy as np
 
 from gramian.execution import Execution, Serial
 from gramian.features import Features
+from gramian.situation import Situation
 from gramian.starts.moments import Rows, place_rows, second_moment
-from gramian.starts.situation import Situation
 from gramian.types import Matrix
 
 __all__ = ["LARGEST_MOMENT", "pca_start", "principal_directions"]
@@ -18,9 +18,9 @@ LARGEST_MOMENT = 2000
 MORE_COLUMNS, ROUNDS = 20, 3
 
 
-def pca_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+def pca_start(situation: Situation, rank: int) -> Matrix:
     """Return the leading principal directions, (d, r), of unit length in the user's units."""
-    return principal_directions(situation.features, rank, rng, situation.execution) / situation.unit
+    return principal_directions(situation.features, rank, situation.rng, situation.execution) / situation.unit
 
 
 def principal_directions(

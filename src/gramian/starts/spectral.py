@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse.linalg
 
 from gramian.objective import Block, Problem, Term
-from gramian.starts.situation import Situation
+from gramian.situation import Situation
+from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
 __all__ = ["spectral_start"]
@@ -20,19 +20,19 @@ LARGEST_FORMED = 500
 MEASUREMENTS_PER_FEATURE, MEASUREMENTS = 20, 5000
 
 
-def spectral_start(situation: Situation, rank: int, rng: np.random.Generator) -> Matrix:
+def spectral_start(situation: Situation, rank: int) -> Matrix:
     """Return leading eigenvectors of Σ weight (target - mean target) X_i, times the roots of their eigenvalues.
 
     For normal samples x of unit covariance and y = xᵀWx the expectation of the sum is 2 W. A random subset of the
     measurements is enough for a start.
     """
-    problem = situation.problem
+    problem, rng = situation.problem, situation.rng
     assert problem is not None
     m, enough = len(problem.sampled.measurement), max(MEASUREMENTS_PER_FEATURE * problem.n_features, MEASUREMENTS)
     if m > enough:
         problem = problem.take(rng.permutation(m)[:enough])
     operator = TargetMoment(problem, mean_target(problem.sampled))
-    values, vectors = leading_eigenvectors(operator.product, problem, rank, rng)
+    values, vectors = leading_eigenvectors(operator, problem, rank, rng)
     # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.
     poor = values <= 0.05 * max(float(values[0]), 0.0)
     share = np.sqrt(np.maximum(values / values[0], 0.05)) if values[0] > 0 else np.ones_like(values)
@@ -48,6 +48,17 @@ class TargetMoment(NamedTuple):
     def product(self, V: Matrix) -> Matrix:
         """Return the product with V, (d, k); two passes."""
         return self.problem.count(2).run(pull_targets, V=V, mean=self.mean)[1]
+
+    def product_with_vector(self, v: Vector) -> Vector:
+        """Return the product with v, (d,); two passes."""
+        return self.product(v.reshape(-1, 1)).ravel()
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues (r,), descending, and eigenvectors (d, r)."""
+
+    values: Vector
+    vectors: Matrix
 
 
 def pull_targets(block: Block, *, V: Matrix, mean: float) -> tuple[None, Matrix]:
@@ -66,27 +77,29 @@ def mean_target(term: Term) -> float:
 
 def random_in_span(problem: Problem, rank: int, rng: np.random.Generator) -> Matrix:
     """Return random directions of unit length in the span of the samples, (d, r); any if there are no samples."""
-    total = np.zeros((problem.n_features, rank))
-    for block in problem.blocks:
-        weights = rng.standard_normal((block.features.shape[0], rank)).astype(problem.dtype)
-        total += block.features.pull(weights)
+    lengths = [piece.features.shape[0] for piece in problem.pieces]
+    weights = problem.execution.place([rng.standard_normal((n, rank)).astype(problem.dtype) for n in lengths])
+    total = problem.count(1).run(pull_samples, weights)[1]
     length = np.linalg.norm(total, axis=0)
     return total / length if (length > 0).all() else rng.standard_normal((problem.n_features, rank))
 
 
-def leading_eigenvectors(
-    product: Callable[[Matrix], Matrix], problem: Problem, rank: int, rng: np.random.Generator
-) -> tuple[Vector, Matrix]:
+def pull_samples(block: Block, weights: Matrix) -> tuple[None, Matrix]:
+    """Sum Xᵀ S for weights S (N, r) of the samples, in float64; one pull."""
+    return None, block.pull(weights).astype(np.float64)
+
+
+def leading_eigenvectors(moment: TargetMoment, problem: Problem, rank: int, rng: np.random.Generator) -> Eigenpairs:
     """Return the largest eigenvalues, descending, and eigenvectors (d, r), of a symmetric operator."""
     d, dtype = problem.n_features, problem.dtype
     if d <= LARGEST_FORMED or rank >= d - 1:
-        matrix = product(np.eye(d, dtype=dtype))
+        matrix = moment.product(np.eye(d, dtype=dtype))
         values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     else:
         operator = scipy.sparse.linalg.LinearOperator(
             (d, d),
-            matvec=lambda v: product(v.reshape(-1, 1)).ravel(),
-            matmat=product,
+            matvec=moment.product_with_vector,
+            matmat=moment.product,
             dtype=dtype,
         )
         start = rng.standard_normal(d).astype(dtype)
@@ -96,6 +109,4 @@ def leading_eigenvectors(
             # An operator that is zero, or will not converge: any directions will do for a start.
             values, vectors = np.zeros(rank, dtype), np.linalg.qr(rng.standard_normal((d, rank)))[0]
     order = np.argsort(values)[::-1][:rank]
-    vectors = vectors[:, order]
-    signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(rank)])
-    return values[order], vectors * signs
+    return Eigenpairs(values[order], align_signs(vectors[:, order]))

@@ -4,19 +4,21 @@ To add a kind, write one file with a `Supervision` and one line in `SUPERVISIONS
 from any of them; kinds that are made from class labels can also be named in `MetricLearner(constraints=...)`.
 """
 
+from gramian.situation import Situation
 from gramian.supervision.labels import LabelPairs, LabelTriplets
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, nearest_triplets, random_pairs
-from gramian.supervision.supervision import Scene, Supervision
+from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import GivenTriplets
 
 __all__ = [
     "SUPERVISIONS",
+    "Begun",
     "GivenPairs",
     "GivenTriplets",
     "LabelPairs",
     "LabelTriplets",
-    "Scene",
+    "Situation",
     "Supervision",
     "labelled_pairs",
     "nearest_triplets",

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from gramian.checks import as_numbers, check_kind, check_powers, checked_sense
+from gramian.checks import as_numbers, check_kind, check_powers, validate_sense
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "IndexedPairs",
+    "PairTargets",
     "check_contradictions",
     "check_samples",
-    "checked_labels",
-    "checked_pairs",
-    "checked_points",
-    "checked_signs",
-    "checked_target",
-    "checked_triplets",
     "pairs_of_points",
     "read_labels",
+    "validate_labels",
+    "validate_pairs",
+    "validate_points",
+    "validate_signs",
+    "validate_target",
+    "validate_triplets",
 ]
 
 
-def checked_labels(y: Any, n_samples: int) -> Vector:
+def validate_labels(y: Any, n_samples: int) -> Vector:
     """Return class labels (n,) of at least two classes, one of them with two samples."""
     labels = column_or_1d(read_labels(y), warn=True)
     check_classification_targets(labels)
@@ -78,7 +80,7 @@ def is_label(value: Any) -> bool:
     return isinstance(value, str | Integral | np.bool_) or (isinstance(value, Real) and math.isfinite(value))
 
 
-def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
+def validate_pairs(pairs: Any, n_samples: int) -> Matrix:
     """Return index pairs (m, 2) of different samples."""
     check_kind("pairs", pairs)
     if np.shape(pairs)[:1] == (0,):
@@ -91,7 +93,7 @@ def checked_pairs(pairs: Any, n_samples: int) -> Matrix:
     return index
 
 
-def checked_triplets(triplets: Any, n_samples: int) -> Matrix:
+def validate_triplets(triplets: Any, n_samples: int) -> Matrix:
     """Return index triplets (m, 3), anchor, near, far, of three different samples each."""
     check_kind("triplets", triplets)
     if np.shape(triplets)[:1] == (0,):
@@ -123,7 +125,7 @@ def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
         )
 
 
-def checked_points(pairs: Any) -> Matrix:
+def validate_points(pairs: Any) -> Matrix:
     """Return pairs of points as an array (m, 2, d)."""
     check_kind("X", pairs)
     points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="X")
@@ -132,20 +134,34 @@ def checked_points(pairs: Any) -> Matrix:
     return points
 
 
-def pairs_of_points(X: Any, pairs: Any) -> tuple[Any, Any]:
+class IndexedPairs(NamedTuple):
+    """Samples (n, d), and pairs (m, 2) of their indices, as the user gave them."""
+
+    X: Any
+    pairs: Any
+
+
+def pairs_of_points(X: Any, pairs: Any) -> IndexedPairs:
     """Return samples and index pairs (m, 2); pairs given as points (m, 2, d) become samples and their indices."""
     if pairs is not None:
         if np.ndim(X) == 3:
             raise ValueError(
                 "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
             )
-        return X, pairs
-    points = checked_points(X)
+        return IndexedPairs(X, pairs)
+    points = validate_points(X)
     m, _, d = points.shape
-    return points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2)
+    return IndexedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2))
 
 
-def checked_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
+class PairTargets(NamedTuple):
+    """Squared distances (m,) that pairs should have, with their senses (m,): -1 at most, 0 equal, +1 at least."""
+
+    target: Vector
+    sense: Vector
+
+
+def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
     """Return squared distances (m,), not negative, and senses (m,)."""
     if target is None:
         raise ValueError("target is missing. Give target and sense, or y = +1 (near) and -1 (far).")
@@ -157,10 +173,10 @@ def checked_target(target: Any, sense: Any, m: int) -> tuple[Vector, Vector]:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise ValueError(f"target[{bad[0]}] = {values[bad[0]]}; squared distances must be finite and not negative.")
-    return values, checked_sense(sense, m)
+    return PairTargets(values, validate_sense(sense, m))
 
 
-def checked_signs(y: Any, m: int, both: bool = True) -> Vector:
+def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
     """Return signs +1 and -1, (m,); both must occur unless one is enough."""
     check_kind("y", y)
     signs = np.asarray(y)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.objective import Term
-from gramian.supervision.checks import checked_labels
+from gramian.situation import Situation
+from gramian.supervision.checks import validate_labels
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
-from gramian.supervision.supervision import Scene, Supervision
+from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
 from gramian.types import Matrix, Vector
 
@@ -27,6 +29,7 @@ PAIRS_PER_CLASSES = 40
 LARGEST_DEFAULT = 30_000
 
 
+@dataclass(frozen=True, eq=False)
 class LabelTriplets(Supervision):
     """Nearest targets of each sample's class against its nearest impostors, found anew in every round.
 
@@ -36,18 +39,18 @@ class LabelTriplets(Supervision):
     n_targets, n_impostors, n_rounds : int
     pull : float
         The weight of the mean squared distance of targets.
+    first : array, shape (m, 3), optional
+        The triplets of the first round; set by `begin`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from gramian.features import Array
-    >>> from gramian.supervision import LabelTriplets, Scene
-    >>> X = Array(np.array([[0.0], [1.0], [1.5], [9.0]]))
-    >>> scene = Scene(X, np.random.default_rng(0))
-    >>> supervision = LabelTriplets([0, 0, 1, 1], n_targets=1, n_impostors=1)
-    >>> supervision.check(4)
-    >>> factor = supervision.begin(scene, np.eye(1))
-    >>> [type(term.measurement).__name__ for term in supervision.terms(scene, factor)]
+    >>> from gramian.supervision import LabelTriplets, Situation
+    >>> situation = Situation(Array(np.array([[0.0], [1.0], [1.5], [9.0]])), np.random.default_rng(0))
+    >>> supervision = LabelTriplets([0, 0, 1, 1], n_targets=1, n_impostors=1).validate(4)
+    >>> begun = supervision.begin(situation, np.eye(1))
+    >>> [type(term.measurement).__name__ for term in begun.supervision.terms(situation, begun.start)]
     ['Triplets', 'Pairs']
     """
 
@@ -55,12 +58,13 @@ class LabelTriplets(Supervision):
     round_length = 15
     takes_shrinkage = True
 
-    def __init__(
-        self, labels: Any, *, n_targets: int = 3, n_impostors: int = 10, n_rounds: int = 4, pull: float = 0.1
-    ) -> None:
-        self.labels, self.n_targets, self.n_impostors = labels, n_targets, n_impostors
-        self.n_rounds, self.pull = n_rounds, pull
-        self._found: Matrix | None = None
+    labels: Any
+    _: KW_ONLY
+    n_targets: int = 3
+    n_impostors: int = 10
+    n_rounds: int = 4
+    pull: float = 0.1
+    first: Matrix | None = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -71,42 +75,44 @@ class LabelTriplets(Supervision):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless there are at least two classes, one of them with two samples."""
-        self.labels = checked_labels(self.labels, n_samples)
-        for name in ("n_targets", "n_impostors", "n_rounds"):
-            checked_number(name, getattr(self, name), least=1, integer=True)
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with labels as an array.
 
-    def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Return the start at a scale where the margin matters; its triplets are those of the first round."""
+        Raises a ValueError unless there are at least two classes, one of them with two samples.
+        """
+        labels = validate_labels(self.labels, n_samples)
+        for name in ("n_targets", "n_impostors", "n_rounds"):
+            check_number(name, getattr(self, name), least=1, integer=True)
+        return replace(self, labels=labels)
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the triplets of the first round, and the start at a scale where the margin matters."""
         start = start if resume else bring_near_one(start)
-        self._found = self.search(scene, start)
+        first = self.search(situation, start)
         if resume:
             # The present metric is close already: targets need no pull.
-            self.pull = 0.0
-            return start
-        return rescale_to_margin(scene, start, self._found)
+            return Begun(replace(self, first=first, pull=0.0), start)
+        return Begun(replace(self, first=first), rescale_to_margin(situation, start, first))
 
-    def search_all(self, Z: Matrix, scene: Scene) -> Matrix:
+    def search_all(self, Z: Matrix, situation: Situation) -> Matrix:
         """Return triplets (m, 3) of all samples as anchors, which are mapped to Z (n, k)."""
-        return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, None, scene.execution)
+        return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, None, situation.execution)
 
-    def search(self, scene: Scene, factor: Matrix) -> Matrix:
+    def search(self, situation: Situation, factor: Matrix) -> Matrix:
         """Return triplets (m, 3) of near targets and near impostors in the metric of a factor.
 
         They are of all samples, or of many anchors drawn anew.
         """
         n = len(self.labels)
-        anchors = None if n <= ANCHORS else np.sort(scene.rng.choice(n, ANCHORS, replace=False))
+        anchors = None if n <= ANCHORS else np.sort(situation.rng.choice(n, ANCHORS, replace=False))
         return search_triplets(
-            scene.image(factor), self.labels, self.n_targets, self.n_impostors, anchors, scene.execution
+            situation.image(factor), self.labels, self.n_targets, self.n_impostors, anchors, situation.execution
         )
 
-    def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""
-        triplets = self.search(scene, factor) if self._found is None else self._found
-        self._found = None
-        n, dtype = len(self.labels), scene.features.dtype
+        triplets = self.search(situation, factor) if index or self.first is None else self.first
+        n, dtype = len(self.labels), situation.features.dtype
         pull = [pull_term(triplets, n, self.pull, dtype)] if self.pull > 0 else []
         return [triplet_term(triplets, dtype), *pull]
 
@@ -121,6 +127,7 @@ def default_n_pairs(labels: Vector) -> int:
     return min(PAIRS_PER_CLASSES * c * (c - 1), n * (n - 1) // 2, LARGEST_DEFAULT)
 
 
+@dataclass(frozen=True, eq=False)
 class LabelPairs(Supervision):
     """Random pairs: of one class at most so far apart, of different classes at least so far.
 
@@ -137,17 +144,17 @@ class LabelPairs(Supervision):
     --------
     >>> import numpy as np
     >>> from gramian.supervision import LabelPairs
-    >>> supervision = LabelPairs([0, 0, 1, 1], n_pairs=6)
-    >>> supervision.check(4)
+    >>> supervision = LabelPairs([0, 0, 1, 1], n_pairs=6).validate(4)
     >>> supervision.draw(np.random.default_rng(0)).pairs.shape
     (6, 2)
     """
 
     from_labels = True
 
-    def __init__(self, labels: Any, n_pairs: int | None = None, *, balanced: bool = False) -> None:
-        self.labels, self.n_pairs, self.balanced = labels, n_pairs, balanced
-        self.given: GivenPairs | None = None
+    labels: Any
+    n_pairs: int | None = None
+    _: KW_ONLY
+    balanced: bool = False
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -157,37 +164,31 @@ class LabelPairs(Supervision):
     def __len__(self) -> int:
         return default_n_pairs(self.labels) if self.n_pairs is None else int(self.n_pairs)
 
-    def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless there are at least two classes, one of them with two samples."""
-        self.labels = checked_labels(self.labels, n_samples)
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with labels as an array.
+
+        Raises a ValueError unless there are at least two classes, one of them with two samples.
+        """
+        labels = validate_labels(self.labels, n_samples)
         if self.n_pairs is not None:
-            checked_number("n_pairs", self.n_pairs, least=1, integer=True)
+            check_number("n_pairs", self.n_pairs, least=1, integer=True)
+        return replace(self, labels=labels)
 
     def draw(self, rng: np.random.Generator) -> GivenPairs:
         """Return random pairs, with signs: +1 where they share a label, -1 where not."""
         pairs, same = labelled_pairs(self.labels, len(self), balanced=self.balanced, random_state=rng)
         if same.all() or not same.any():
             pairs, same = labelled_pairs(self.labels, len(self), balanced=True, random_state=rng)
-        given = GivenPairs(pairs, y=np.where(same, 1, -1))
-        given.check(len(self.labels))
-        return given
+        return GivenPairs(pairs, y=np.where(same, 1, -1)).validate(len(self.labels))
 
-    def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Draw the pairs, and take their bounds from the distances under the start."""
-        self.given = self.draw(scene.rng)
-        start = self.given.begin(scene, start, resume=resume)
-        self.target_unit = self.given.target_unit
-        return start
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return random pairs, with bounds from the distances under the start, as `GivenPairs`."""
+        return self.draw(situation.rng).begin(situation, start, resume=resume)
 
-    def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
-        """Return the mean over pairs of ½ (violation / typical target)²."""
-        assert self.given is not None
-        return self.given.terms(scene, factor)
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
+        """Raise a TypeError: pairs that are drawn anew would have other bounds in every round."""
+        raise TypeError("pairs have no bounds yet. Ask the supervision that begin returns for its terms.")
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few pairs hardly move the distance."""
         return n_features / len(self)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the bounds, once pairs are drawn."""
-        return {} if self.given is None else self.given.summary()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian.checks import as_numbers, check_powers, checked_weight
+from gramian.checks import check_powers, validate_weight
 from gramian.coordinates import largest, unit_of
 from gramian.measurements import Pairs
 from gramian.objective import Term
-from gramian.supervision.checks import check_contradictions, checked_pairs, checked_signs, checked_target
-from gramian.supervision.supervision import Scene, Supervision
+from gramian.situation import Situation
+from gramian.supervision.checks import (
+    PairTargets,
+    check_contradictions,
+    validate_pairs,
+    validate_signs,
+    validate_target,
+)
+from gramian.supervision.supervision import Begun, Supervision
 from gramian.types import Matrix, Vector
 
 __all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term"]
@@ -31,13 +39,7 @@ class Bounds(NamedTuple):
         return Bounds(unit * self.near, unit * self.far)
 
 
-class PairTargets(NamedTuple):
-    """Squared distances (m,) that pairs should have, with their senses (m,): -1 at most, 0 equal, +1 at least."""
-
-    target: Vector
-    sense: Vector
-
-
+@dataclass(frozen=True, eq=False)
 class GivenPairs(Supervision):
     """Pairs with squared distances and senses, or with signs.
 
@@ -50,69 +52,88 @@ class GivenPairs(Supervision):
     y : array of +1 and -1, shape (m,)
         In place of target and sense: near and far pairs, with bounds from the distances under the start.
     sample_weight : array, shape (m,), optional
+    earlier : Bounds, optional
+        The bounds of an earlier call, for signs of one kind only.
+    one_kind : bool
+        True if signs of one kind are enough even without earlier bounds.
+    bounds, targets, target_unit
+        What `resolve_targets` and `begin` make of these, and the unit of the targets.
 
     Examples
     --------
     >>> import numpy as np
     >>> from gramian.features import Array
-    >>> from gramian.supervision import GivenPairs, Scene
-    >>> X = Array(np.array([[0.0], [1.0], [5.0]]))
-    >>> scene = Scene(X, np.random.default_rng(0))
-    >>> supervision = GivenPairs([[0, 1], [0, 2]], y=[1, -1])
-    >>> supervision.check(3)
-    >>> start = supervision.begin(scene, np.eye(1))
+    >>> from gramian.supervision import GivenPairs, Situation
+    >>> situation = Situation(Array(np.array([[0.0], [1.0], [5.0]])), np.random.default_rng(0))
+    >>> supervision, start = GivenPairs([[0, 1], [0, 2]], y=[1, -1]).validate(3).begin(situation, np.eye(1))
     >>> supervision.bounds.near < supervision.bounds.far
     True
-    >>> len(supervision.terms(scene, start))
+    >>> len(supervision.terms(situation, start))
     1
     """
 
-    def __init__(
-        self, pairs: Any, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> None:
-        self.pairs, self.target, self.sense, self.y, self.sample_weight = pairs, target, sense, y, sample_weight
-        self.bounds: Bounds | None = None
-        self.targets: PairTargets | None = None
+    pairs: Any
+    target: Any = None
+    sense: Any = None
+    y: Any = None
+    sample_weight: Any = None
+    _: KW_ONLY
+    earlier: Bounds | None = None
+    one_kind: bool = False
+    bounds: Bounds | None = None
+    targets: PairTargets | None = None
+    target_unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless the pairs are of so many samples."""
-        self.pairs = checked_pairs(self.pairs, n_samples)
-        self.weight = checked_weight(self.sample_weight, len(self.pairs), np.dtype(np.float64))
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with arrays in place of lists and single numbers.
 
-    def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Fix targets and senses, in a unit near 1; signs take them from the distances under the start."""
+        Raises a ValueError unless the pairs are of so many samples, and what is asked of them can be.
+        """
+        pairs = validate_pairs(self.pairs, n_samples)
+        weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64))
+        valid = replace(self, pairs=pairs, sample_weight=weight)
+        if self.y is None:
+            target, sense = validate_target(self.target, self.sense, len(pairs))
+            check_contradictions(pairs, target, sense)
+            return replace(valid, target=target, sense=sense)
+        if self.target is not None or self.sense is not None:
+            raise ValueError("y stands in place of target and sense. Give one or the other.")
+        both = self.earlier is None and not self.one_kind
+        return replace(valid, y=validate_signs(self.y, len(pairs), both=both))
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""
         if self.y is not None:
             check_powers("X", start, 2)
-        size = largest(start) ** 2 if self.y is not None else largest(as_numbers("target", self.target))
-        self.target_unit = unit_of(size, 2)
-        start = start * start.dtype.type(self.target_unit**0.5)
-        squared = None if self.y is None else Pairs(self.pairs).predict(scene.image(start))
-        one_kind = self.y is not None and len(np.unique(self.y)) < 2
-        earlier = self.earlier if one_kind else None
-        self.resolve_targets(squared, None if earlier is None else earlier.times(self.target_unit))
-        return start
+        unit = unit_of(largest(start) ** 2 if self.y is not None else largest(self.target), 2)
+        start = start * start.dtype.type(unit**0.5)
+        scaled = replace(self, target_unit=unit)
+        if self.y is None:
+            return Begun(scaled.resolve_targets(None), start)
+        earlier = self.earlier if len(np.unique(self.y)) < 2 else None
+        squared = Pairs(self.pairs).predict(situation.image(start))
+        return Begun(scaled.resolve_targets(squared, None if earlier is None else earlier.times(unit)), start)
 
-    def resolve_targets(self, squared: Any, bounds: Bounds | None = None) -> PairTargets:
-        """Return targets and senses, in the targets' unit; bounds are given, or percentiles of squared distances."""
-        target, sense = self.target, self.sense
-        if self.y is not None:
-            if target is not None or sense is not None:
-                raise ValueError("y stands in place of target and sense. Give one or the other.")
-            signs = checked_signs(self.y, len(self.pairs), both=bounds is None)
-            self.bounds = percentile_bounds(squared) if bounds is None else bounds
-            target, sense = np.where(signs > 0, *self.bounds), -signs
-        values, senses = checked_target(target, sense, len(self.pairs))
-        self.targets = PairTargets(values if self.y is not None else self.target_unit * values, senses)
-        check_contradictions(self.pairs, *self.targets)
-        return self.targets
+    def resolve_targets(self, squared: Vector | None, bounds: Bounds | None = None) -> Self:
+        """Return the pairs with targets and senses, in the targets' unit.
 
-    def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
+        Signs become bounds: those given, or percentiles of squared distances.
+        """
+        if self.y is None:
+            return replace(self, targets=PairTargets(self.target_unit * self.target, self.sense))
+        assert squared is not None
+        bounds = percentile_bounds(squared) if bounds is None else bounds
+        targets = PairTargets(np.where(self.y > 0, *bounds), -self.y)
+        check_contradictions(self.pairs, *targets)
+        return replace(self, bounds=bounds, targets=targets)
+
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the mean over pairs of ½ (violation / typical target)²."""
         assert self.targets is not None
-        return [pair_term(self.pairs, self.targets, self.weight, scene.features.dtype)]
+        return [pair_term(self.pairs, self.targets, self.sample_weight, situation.features.dtype)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few pairs hardly move the distance."""

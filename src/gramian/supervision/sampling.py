@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from gramian._kernels.neighbours import update_neighbours
-from gramian.checks import check_kind, checked_number
+from gramian.checks import check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.measurements.measurement import check_range
+from gramian.situation import Parts
 from gramian.supervision.checks import read_labels
-from gramian.supervision.supervision import Parts
 from gramian.types import Matrix, Vector
 
 __all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets"]
@@ -84,10 +84,10 @@ def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> M
     >>> pairs.shape, bool((pairs[:, 0] != pairs[:, 1]).all())
     ((4, 2), True)
     """
-    checked_number("n_samples", n_samples, least=0, integer=True)
+    check_number("n_samples", n_samples, least=0, integer=True)
     if n_samples < 2:
         raise ValueError(f"n_samples={n_samples}: a pair needs at least 2 samples.")
-    checked_number("n_pairs", n_pairs, least=0, integer=True)
+    check_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     first = rng.integers(n_samples, size=n_pairs)
     # One of the others, uniformly: a number below n-1, moved up past the first.
@@ -95,9 +95,14 @@ def random_pairs(n_samples: int, n_pairs: int, *, random_state: Any = None) -> M
     return sort_by_first(np.column_stack([first, second + (second >= first)]))
 
 
-def labelled_pairs(
-    labels: Any, n_pairs: int, *, balanced: bool = False, random_state: Any = None
-) -> tuple[Matrix, Vector]:
+class LabelledPairs(NamedTuple):
+    """Pairs of samples (m, 2), and which of them share a label, (m,)."""
+
+    pairs: Matrix
+    same: Vector
+
+
+def labelled_pairs(labels: Any, n_pairs: int, *, balanced: bool = False, random_state: Any = None) -> LabelledPairs:
     """Pairs of different samples, and which of them share a label.
 
     Parameters
@@ -111,8 +116,8 @@ def labelled_pairs(
 
     Returns
     -------
-    pairs : array of int, shape (n_pairs, 2)
-    same : array of bool, shape (n_pairs,)
+    LabelledPairs
+        pairs, array of int, shape (n_pairs, 2), and same, array of bool, shape (n_pairs,).
 
     Examples
     --------
@@ -122,15 +127,15 @@ def labelled_pairs(
     5
     """
     labels = as_labels(labels)
-    checked_number("n_pairs", n_pairs, least=0, integer=True)
+    check_number("n_pairs", n_pairs, least=0, integer=True)
     rng = as_generator(random_state)
     if not balanced:
         pairs = random_pairs(len(labels), n_pairs, random_state=rng)
-        return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        return LabelledPairs(pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]])
     groups = Groups(labels)
     alike = groups.same(n_pairs // 2, rng)
     pairs = sort_by_first(np.concatenate([alike, groups.different(n_pairs - len(alike), rng)]))
-    return pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    return LabelledPairs(pairs, labels[pairs[:, 0]] == labels[pairs[:, 1]])
 
 
 class Groups:
@@ -200,8 +205,8 @@ def nearest_triplets(
     Z = check_array(Z, dtype=[np.float64, np.float32], order="C", input_name="Z")
     if len(Z) != len(labels):
         raise ValueError(f"Z has {len(Z)} rows, but there are {len(labels)} labels.")
-    checked_number("n_targets", n_targets, least=1, integer=True)
-    checked_number("n_impostors", n_impostors, least=1, integer=True)
+    check_number("n_targets", n_targets, least=1, integer=True)
+    check_number("n_impostors", n_impostors, least=1, integer=True)
     return search_triplets(Z, labels, n_targets, n_impostors, as_anchors(anchors, len(Z)), Serial())
 
 
@@ -244,7 +249,14 @@ def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: in
     return None, Parts([combine(anchors, near, far)])
 
 
-def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> tuple[Matrix, Matrix]:
+class Nearest(NamedTuple):
+    """Indices of the nearest samples of a anchors: of their own label (a, k), and of others (a, j); -1 for no more."""
+
+    near: Matrix
+    far: Matrix
+
+
+def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> Nearest:
     """Return indices of the k nearest of each anchor's label (a, k) and the j nearest of others (a, j); -1: no more."""
     Z, squares, classes = samples
     near, far = (np.full((len(anchors), count), -1) for count in (k, j))
@@ -253,7 +265,7 @@ def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> tuple[
     for start in range(0, len(Z), TILE[1]):
         products = own @ Z[start : start + TILE[1]].T
         update_neighbours(products, squares, anchors, classes, start, near_distances, near, far_distances, far)
-    return near, far
+    return Nearest(near, far)
 
 
 def combine(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:

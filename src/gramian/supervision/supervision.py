@@ -3,49 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
-
-from gramian.execution import Execution, Serial
-from gramian.features import Features
 from gramian.objective import Term
+from gramian.situation import Situation
 from gramian.types import Matrix
 
-__all__ = ["Parts", "Scene", "Supervision"]
+__all__ = ["Begun", "Supervision"]
 
 
-class Scene(NamedTuple):
-    """Where a distance is learned: samples in the solver's coordinates, how they are worked on, and chance."""
+class Begun(NamedTuple):
+    """A supervision with what depends on the start fixed, and the start (d, r), rescaled where the kind needs it.
 
-    features: Features
-    rng: np.random.Generator
-    execution: Execution = Serial()
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array
+    >>> from gramian.supervision import GivenTriplets, Situation
+    >>> situation = Situation(Array(np.array([[0.0], [1.0], [2.0]])), np.random.default_rng(0))
+    >>> begun = GivenTriplets([[0, 1, 2]]).validate(3).begin(situation, np.eye(1))
+    >>> len(begun.supervision), begun.start.shape
+    (1, (1, 1))
+    """
 
-    def image(self, B: Matrix) -> Matrix:
-        """Return X B, shape (N, k), through the execution; one pass."""
-        n, count = self.features.shape[0], self.features.n_pieces
-        edges = np.linspace(0, n, count + 1).astype(int).tolist()
-        pieces = self.execution.place([self.features.take(slice(*cut)) for cut in pairwise(edges)])
-        return np.concatenate(self.execution.run(image_rows, pieces, B=B)[1].parts)
-
-
-class Parts(NamedTuple):
-    """A total that is a list: the sum of two joins them."""
-
-    parts: list[Any]
-
-
-def image_rows(features: Features, *, B: Matrix) -> tuple[None, Parts]:
-    """Join the images of some rows."""
-    return None, Parts([features.image(B)])
+    supervision: Supervision
+    start: Matrix
 
 
 class Supervision(ABC):
-    """What is asked of a distance, for one fit.
+    """What is asked of a distance. Subclasses are frozen dataclasses: a fit makes new ones and changes none.
 
-    A fit calls `check` once, `begin` once with the first factor, and `terms` once a round.
+    A fit calls `validate` once, before anything else; `begin` once, with the first factor; and `terms` once a round.
+
+    Examples
+    --------
+    >>> from gramian.supervision import SUPERVISIONS, Supervision
+    >>> all(issubclass(kind, Supervision) for kind in SUPERVISIONS.values())
+    True
     """
 
     #: True if the supervision has class labels of the samples, in `labels`.
@@ -57,8 +51,6 @@ class Supervision(ABC):
 
     #: Class labels (n,), where there are any.
     labels: Any = None
-    #: The bounds of the previous call of a stream, where there are any.
-    earlier: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
     #: The power of four that squared distances are multiplied by; `begin` may set it, and scales the start to it.
@@ -74,19 +66,19 @@ class Supervision(ABC):
         """Return how many samples or constraints are learned from."""
 
     @abstractmethod
-    def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless the supervision fits so many samples."""
+    def validate(self, n_samples: int) -> Self:
+        """Return the supervision with validated arrays; raise a ValueError unless it fits so many samples."""
 
     @abstractmethod
-    def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Fix what depends on the first factor (d, r), and return that factor, rescaled where the kind needs it.
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the supervision with what depends on the first factor (d, r) fixed, and that factor.
 
-        With `resume` the factor is that of an earlier fit, and keeps its scale.
+        The factor is rescaled where the kind needs it. With `resume` it is that of an earlier fit, and keeps its scale.
         """
 
     @abstractmethod
-    def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
-        """Return the terms of the next round, found in the metric of the present factor (d, r)."""
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
+        """Return the terms of a round, found in the metric of the present factor (d, r); the first has index 0."""
 
     @abstractmethod
     def default_penalty(self, rank: int, n_features: int) -> float:

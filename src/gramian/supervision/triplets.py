@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from gramian.coordinates import largest, unit_of
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Term
-from gramian.supervision.checks import checked_triplets
-from gramian.supervision.supervision import Scene, Supervision
+from gramian.situation import Situation
+from gramian.supervision.checks import validate_triplets
+from gramian.supervision.supervision import Begun, Supervision
 from gramian.types import Matrix
 
 __all__ = ["MARGIN", "GivenTriplets", "bring_near_one", "pull_term", "rescale_to_margin", "triplet_term"]
@@ -20,6 +22,7 @@ __all__ = ["MARGIN", "GivenTriplets", "bring_near_one", "pull_term", "rescale_to
 MARGIN = 1.0
 
 
+@dataclass(frozen=True, eq=False)
 class GivenTriplets(Supervision):
     """Triplets (anchor, near, far): the far sample should be farther from the anchor than the near one, by a margin.
 
@@ -31,32 +34,29 @@ class GivenTriplets(Supervision):
     --------
     >>> import numpy as np
     >>> from gramian.features import Array
-    >>> from gramian.supervision import GivenTriplets, Scene
-    >>> X = Array(np.array([[0.0], [1.0], [2.0]]))
-    >>> scene = Scene(X, np.random.default_rng(0))
-    >>> supervision = GivenTriplets([[0, 1, 2]])
-    >>> supervision.check(3)
-    >>> supervision.begin(scene, np.eye(1)).round(3)  # anchor and far sample now at a squared distance of 2
+    >>> from gramian.supervision import GivenTriplets, Situation
+    >>> situation = Situation(Array(np.array([[0.0], [1.0], [2.0]])), np.random.default_rng(0))
+    >>> supervision = GivenTriplets([[0, 1, 2]]).validate(3)
+    >>> supervision.begin(situation, np.eye(1)).start.round(3)  # anchor and far sample now at a squared distance of 2
     array([[0.707]])
     """
 
-    def __init__(self, triplets: Any) -> None:
-        self.triplets = triplets
+    triplets: Any
 
     def __len__(self) -> int:
         return len(self.triplets)
 
-    def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless the triplets are of so many samples."""
-        self.triplets = checked_triplets(self.triplets, n_samples)
+    def validate(self, n_samples: int) -> Self:
+        """Return the triplets as an array; raise a ValueError unless they are of so many samples."""
+        return replace(self, triplets=validate_triplets(self.triplets, n_samples))
 
-    def begin(self, scene: Scene, start: Matrix, *, resume: bool = False) -> Matrix:
-        """Return the start at a scale where the margin matters."""
-        return start if resume else rescale_to_margin(scene, bring_near_one(start), self.triplets)
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the triplets, and the start at a scale where the margin matters."""
+        return Begun(self, start if resume else rescale_to_margin(situation, bring_near_one(start), self.triplets))
 
-    def terms(self, scene: Scene, factor: Matrix) -> list[Term]:
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the mean over triplets of ½ max(0, margin - prediction)²."""
-        return [triplet_term(self.triplets, scene.features.dtype)]
+        return [triplet_term(self.triplets, situation.features.dtype)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few triplets hardly move the distance."""
@@ -82,7 +82,7 @@ def bring_near_one(start: Matrix) -> Matrix:
     return start * start.dtype.type(unit_of(largest(start), 1))
 
 
-def rescale_to_margin(scene: Scene, start: Matrix, triplets: Matrix) -> Matrix:
+def rescale_to_margin(situation: Situation, start: Matrix, triplets: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of anchors and far samples of 2, twice the margin."""
-    distance = float(np.median(Pairs(triplets[:, [0, 2]]).predict(scene.image(start))))
+    distance = float(np.median(Pairs(triplets[:, [0, 2]]).predict(situation.image(start))))
     return start * start.dtype.type((2 / distance) ** 0.5) if 0 < distance < np.inf else start

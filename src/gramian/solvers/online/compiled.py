@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from gramian._kernels.online import Batches, Samples
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.types import Vector
@@ -60,7 +60,7 @@ def descend(
 
 def check_batches(order: Vector, batch_size: int, steps: Vector, m: int) -> None:
     """Raise a ValueError unless order has indices of m measurements, and there is a step for each batch of them."""
-    checked_number("batch_size", batch_size, least=1, integer=True)
+    check_number("batch_size", batch_size, least=1, integer=True)
     if order.ndim != 1 or order.dtype.kind not in "iu" or (order.size and not 0 <= order.min() <= order.max() < m):
         raise ValueError(f"order of shape {order.shape} and dtype {order.dtype}: expected indices of {m} measurements.")
     n_batches = -(-len(order) // batch_size)

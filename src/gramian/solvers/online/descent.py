@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from gramian.checks import checked_number
+from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.online.compiled import descend
@@ -75,13 +75,14 @@ class Online(Solver):
     seed: int | None = 0
 
     stops = False
+    start_phase = "choosing step sizes"
 
     def __post_init__(self) -> None:
-        checked_number("batch_size", self.batch_size, least=1, integer=True)
-        checked_number("subset", self.subset, least=1, integer=True)
+        check_number("batch_size", self.batch_size, least=1, integer=True)
+        check_number("subset", self.subset, least=1, integer=True)
         for name, value in (("step_size", self.step_size), ("delay", self.delay)):
             if value is not None:
-                checked_number(name, value, least=0, strict=True)
+                check_number(name, value, least=0, strict=True)
 
     def start(self, evaluation: Evaluation) -> Memory:
         """Return the schedule for the problem, chosen by pre-training if it is not given, and a random generator."""
