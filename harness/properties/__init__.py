@@ -4,6 +4,20 @@
 properties of one estimator. A new file is imported here.
 """
 
+from harness.properties import kernel, mds, metric, regressor, subspace
 from harness.properties.case import PROPERTIES, Case, Draw, Outcome, Property, SeededDraw, run_case
 
-__all__ = ["PROPERTIES", "Case", "Draw", "Outcome", "Property", "SeededDraw", "run_case"]
+__all__ = [
+    "PROPERTIES",
+    "Case",
+    "Draw",
+    "Outcome",
+    "Property",
+    "SeededDraw",
+    "kernel",
+    "mds",
+    "metric",
+    "regressor",
+    "run_case",
+    "subspace",
+]

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 LAYOUTS = ("C", "F", "strided", "reversed", "read-only", "big-endian", "list", "csr", "csc", "coo")
+DTYPES = ("float64", "float32", "int64", "int32", "bool", "float16")
 SENSES = {"equal": 0, "at most": -1, "at least": 1}
 
 
@@ -93,15 +94,7 @@ def draw_samples(
     if not plain and dtype in ("float64", "float32"):
         exponent = draw.choice([0, 0, 0, 4, -4, 20, -20, 60, -60, 200, -200, 500, -500, 1000])
         exponent = exponent if dtype == "float64" else exponent // 8
-    with np.errstate(all="ignore"):
-        X = (
-            np.rint(3 * X).clip(-1000, 1000)
-            if dtype.startswith("int")
-            else X > 0
-            if dtype == "bool"
-            else X * 2.0**exponent
-        )
-        X = X.astype(dtype)
+    X = as_dtype(X, dtype, exponent)
     is_broken = bool(X.dtype.kind == "f" and (draw.flag(broken) or not np.isfinite(X).all()))
     if is_broken and np.isfinite(X).all():
         X[draw.integer(0, n - 1), draw.integer(0, d - 1)] = draw.choice([np.nan, np.inf, -np.inf])
@@ -113,6 +106,14 @@ def draw_samples(
     draw.note(n=n, d=d, dtype=dtype, layout=layout, kinds=kinds, exponent=exponent, broken=is_broken)
     draw.size = (n, d)
     return Samples(as_layout(X, layout), X.astype(np.float64), working, plain and not is_broken, is_broken)
+
+
+def as_dtype(X: np.ndarray, dtype: str, exponent: int) -> np.ndarray:
+    """Return numbers near X · 2^exponent in another dtype: rounded for integers, their signs for bool."""
+    if dtype == "bool":
+        return X > 0
+    with np.errstate(all="ignore"):
+        return (np.rint(3 * X).clip(-1000, 1000) if dtype.startswith("int") else X * 2.0**exponent).astype(dtype)
 
 
 def as_layout(X: np.ndarray, layout: str) -> Any:
@@ -304,7 +305,7 @@ def draw_pairs(draw: Draw, n: int, m: int, *, wild: float = 0.2) -> Given:
         elif kind == "both orders":
             pairs[m // 2 :] = pairs[: m - m // 2, ::-1]
         elif kind == "self":
-            pairs[draw.integer(0, m - 1), 1] = pairs[draw.integer(0, m - 1), 0]
+            pairs[0, 1] = pairs[0, 0]
         else:
             pairs[draw.integer(0, m - 1), draw.integer(0, 1)] = n if kind == "out of range" else -1
     draw.note(pairs=kind, m=m)

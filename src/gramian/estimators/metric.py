@@ -374,7 +374,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             raise ValueError(
                 f"n_components={rank}, but the stream has {self.factor_.shape[1]}. Call fit to start anew."
             )
-        return coordinates.to_solver(self.factor_.astype(features.dtype))
+        return coordinates.to_solver(self.factor_, features.dtype)
 
     def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Any:
         """Return validated samples (n, d); labels are validated with them, and stored in the supervision."""

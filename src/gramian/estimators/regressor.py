@@ -340,7 +340,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """Return the problem of the data in the given coordinates."""
         if not (loss.bounded or self._resolve_geometry().bounded):
             raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
-        target = coordinates.targets(data.y).astype(data.X.dtype)
+        target = coordinates.targets(data.y, data.X.dtype)
         measurement = make_measurement(data.X, coordinates)
         term = Term(measurement, target, loss.rescaled(coordinates.units.target), data.sense, data.weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
@@ -369,7 +369,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rank = resolve_rank(self.rank, d, self._resolve_geometry())
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
-        return coordinates.to_solver(self.factor_.astype(dtype))
+        return coordinates.to_solver(self.factor_, dtype)
 
     def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
         """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
