@@ -305,8 +305,8 @@ def check_stream(draw: Draw) -> None:
     d = draw.choice([1, 2, 5])
     model = draw_model(draw, d, solver="online", loss=draw.choice(["squared", "huber"]))
     for _ in range(3):
-        before = dict(vars(model))
-        data = draw_regression(draw, min(2, d), draw.choice([1, 5, 40]), d, wild=0.3, dense=False)
+        before, kinds = dict(vars(model)), TARGETS if draw.flag(0.2) else ORDINARY
+        data = draw_regression(draw, min(2, d), draw.choice([5, 1, 40]), d, wild=0.15, kinds=kinds, dense=False)
         try:
             call(draw, model.partial_fit, data.samples.X, data.y.given, data.weight.given, data.sense.given)
         except Exception:

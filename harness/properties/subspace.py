@@ -73,7 +73,7 @@ def require_maps(model: SubspaceTracker, samples: Samples) -> None:
     C, eps = model.components_.astype(np.float64), max(samples.eps, float(np.finfo(model.components_.dtype).eps))
     for name in ("components_", "explained_variance_", "mean_"):
         require_finite(name, getattr(model, name))
-    require_close("the Gram matrix of components_", C @ C.T, np.eye(len(C)), 1e3 * eps, 1.0)
+    require_close("the Gram matrix of components_", C @ C.T, np.eye(len(C)), max(1e3 * eps, 1e-9), 1.0)
     require((np.diff(model.explained_variance_) <= 0).all(), "variances do not descend")
     require((model.explained_variance_ >= 0).all(), "a variance is negative")
     largest = C[np.arange(len(C)), np.argmax(np.abs(C), axis=1)]
@@ -88,9 +88,8 @@ def require_maps(model: SubspaceTracker, samples: Samples) -> None:
     empty = np.isnan(X).all(axis=1)
     require_close("transform of nothing", found[empty], np.zeros((int(empty.sum()), len(C))), 0.0, 1.0)
     back = model.inverse_transform(found)
-    require_close(
-        "inverse_transform", back, found.astype(np.float64) @ C + mean, 1e3 * eps, size + float(np.abs(found).max())
-    )
+    size += float(np.abs(found).max())
+    require_close("inverse_transform", back, found.astype(np.float64) @ C + mean, 1e3 * eps, size)
 
 
 @property_of("subspace: fits of all kinds")

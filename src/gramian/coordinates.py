@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from gramian.checks import check_powers
 from gramian.execution import Execution, Serial, sum_totals
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
@@ -179,6 +180,8 @@ def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units
 
     Where W has no scale of its own (`scale_free`), targets take the square of the data's unit: then W is the same.
     """
+    if scale_free:
+        check_powers("X", X, 2 if X.ndim == 2 else 1)
     data = data_unit_of(X)
     return Units(data, data**2 if scale_free else unit_of(largest(y), 2))
 

@@ -15,7 +15,14 @@ from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
-from gramian.estimators._regression import Data, balance_columns, check_shape, make_measurement, zero_is_best
+from gramian.estimators._regression import (
+    Data,
+    balance_columns,
+    check_shape,
+    make_measurement,
+    rescale_loss,
+    zero_is_best,
+)
 from gramian.estimators._restarts import Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
@@ -342,7 +349,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
         target = coordinates.targets(data.y, data.X.dtype)
         measurement = make_measurement(data.X, coordinates)
-        term = Term(measurement, target, loss.rescaled(coordinates.units.target), data.sense, data.weight)
+        scaled = rescale_loss(loss, coordinates.units.target, data.X.dtype)
+        term = Term(measurement, target, scaled, data.sense, data.weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
     def _compute_start(
