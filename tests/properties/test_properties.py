@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from harness.properties import PROPERTIES, Draw, Outcome, run_case
 
-N_EXAMPLES = 25
+N_EXAMPLES = 10
 
 
 class DataDraw(Draw):

@@ -67,7 +67,7 @@ def rescale_loss(loss: Loss, unit: float, dtype: np.dtype) -> Loss:
         value, slope, _ = scaled(one, zero, np.zeros(1, np.int8))
     if not (slope.any() and np.isfinite(slope).all() and np.isfinite(value).all()):
         raise ValueError(
-            f"loss={loss!r} has a parameter outside the range of {dtype} numbers, beside targets y that are multiplied by "
+            f"loss={loss!r} has a parameter outside the range of {dtype} numbers beside y, which is multiplied by "
             f"{unit:.3g}. Scale y, or give the loss a parameter near the size of y."
         )
     return scaled

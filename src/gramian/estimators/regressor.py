@@ -215,7 +215,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = self._validate(X, y, sample_weight, sense, reset=not continuing)
-            if not (resume or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
+            if not (continuing or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
                 raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
