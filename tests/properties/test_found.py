@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from gramian import MetricLearner, PSDRegressor
+from gramian import MetricLearner, PSDRegressor, SStressMDS
 from gramian.losses import Hinge, Huber
 
 
@@ -62,6 +62,16 @@ def test_pairs_whose_targets_leave_the_range_of_the_start_are_refused(data):
     X, _ = data
     with pytest.raises(ValueError, match=r"Scale target"):
         MetricLearner(2, init=np.eye(3)[:, :2], regularisation=0.5).fit_pairs(X, [[0, 1], [1, 2]], 1e100)
+
+
+def test_dissimilarities_outside_the_range_of_a_stream_are_refused(rng):
+    points = rng.standard_normal((6, 2))
+    D = np.linalg.norm(points[:, None] - points, axis=2)
+    model = SStressMDS(2).fit(D.astype(np.float32))
+    before = model.embedding_
+    with pytest.raises(ValueError, match=r"dissimilarity is .*float32"):
+        model.partial_fit(1e60 * D)
+    assert model.embedding_ is before
 
 
 def test_a_stream_does_not_begin_with_zeros(data):
