@@ -120,7 +120,9 @@ def take_turn(name: str, tally: Tally, seed: int, end: float) -> None:
             )
         message = f"case {number}: {case.message.splitlines()[0][:200]}" if fault else ""
         tally.add(1, int(case.outcome is Outcome.REFUSED), [message] if fault else [])
-        tally.times.append(Timed(number, case.size, case.seconds))
+        # A refusal takes no time, so it is no peer of a fit.
+        if case.outcome is Outcome.PASSED:
+            tally.times.append(Timed(number, case.size, case.seconds))
 
 
 def take_files_turn(tally: Tally, seed: int) -> None:

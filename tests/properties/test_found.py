@@ -58,6 +58,12 @@ def test_projections_of_samples_whose_squares_overflow_are_refused(data):
         PSDRegressor(2, geometry="grassmann").fit(X.astype(float) * 2.0**1000, y)
 
 
+def test_a_start_with_infinite_predictions_is_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="scale the data or the start"):
+        PSDRegressor(2, init="pca", growing=False).fit(X.astype(float) * 2.0**1000, 0 * y)
+
+
 def test_pairs_whose_targets_leave_the_range_of_the_start_are_refused(data):
     X, _ = data
     with pytest.raises(ValueError, match=r"Scale target"):
