@@ -41,10 +41,10 @@ lint: $(INSTALLED)
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
 
-# Mutated data files and mistakes in low-level calls, with numba's bounds checks; half an hour.
+# Generated cases of every property, mutated data files and mistakes in low-level calls: make soak MINUTES=30 SEED=7
+MINUTES ?= 30
 soak: $(INSTALLED)
-	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.mutations --cases 50000 --seconds 900
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python tests/test_lowlevel_shapes.py 10000
+	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # docs/trust.md: the tests counted anew; the last soak as it is stored.
 trust: $(INSTALLED)

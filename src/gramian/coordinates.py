@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from gramian.checks import check_powers
 from gramian.execution import Execution, Serial, sum_totals
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
@@ -130,14 +131,33 @@ class Coordinates:
         """Return the same coordinates with another unit of the targets."""
         return replace(self, units=self.units._replace(target=unit))
 
-    def targets(self, y: Vector) -> Vector:
-        """Return targets in the solver's units."""
-        return y * y.dtype.type(self.units.target)
+    def targets(self, y: Vector, dtype: Any = None, name: str = "y") -> Vector:
+        """Return targets in the solver's units, in a dtype, by default their own.
 
-    def to_solver(self, G: Matrix) -> Matrix:
-        """Return the factor for the solver, from that for the user's data."""
-        G = G * G.dtype.type(self.units.target**0.5 / self.units.data)
-        return G if self.columns is None else G / self.columns[:, None].astype(G.dtype)
+        Raises a ValueError if they leave its range, as those of later calls on a stream may; `name` is what it says.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = (y * y.dtype.type(self.units.target)).astype(y.dtype if dtype is None else dtype)
+        if not np.isfinite(scaled).all():
+            raise ValueError(
+                f"the largest entry of {name} in absolute value is {largest(y):.3g}: in the units of the fit it is "
+                f"outside the range of {scaled.dtype} numbers. Scale {name}, or give X as float64."
+            )
+        return scaled
+
+    def to_solver(self, G: Matrix, dtype: Any = None) -> Matrix:
+        """Return the factor for the solver, in a dtype, by default its own, from that for the user's data."""
+        dtype = G.dtype if dtype is None else dtype
+        with np.errstate(over="ignore", under="ignore"):
+            factor = G * np.float64(self.units.target**0.5 / self.units.data)
+            factor = factor if self.columns is None else factor / self.columns[:, None]
+            factor = factor.astype(dtype)
+        if not np.isfinite(factor).all() or (G.any() and not factor.any()):
+            raise ValueError(
+                f"in the units of the data, the start (init, or the current factor) is outside the range of {dtype} "
+                "numbers. Scale the data or the start, or give X as float64."
+            )
+        return factor
 
     def to_user(self, G: Matrix) -> Matrix:
         """Return the factor for the user's data, (d, r), from the solver's."""
@@ -173,6 +193,8 @@ def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units
     >>> units_of_regression(np.full((2, 2), 2.0**20), np.ones(2))
     Units(data=9.5367431640625e-07, target=1.0)
     """
+    if scale_free:
+        check_powers("X", X, 2 if X.ndim == 2 else 1)
     data = data_unit_of(X)
     return Units(data, data**2 if scale_free else unit_of(largest(y), 2))
 

@@ -104,8 +104,17 @@ def merge_duplicates(known: Dissimilarities) -> Dissimilarities:
 
 
 def merge_dissimilarities(before: Dissimilarities, new: Dissimilarities) -> Dissimilarities:
-    """Return the union of old and new dissimilarities; the new ones replace old ones of the same pairs."""
-    columns = [np.concatenate(both).astype(both[1].dtype) for both in zip(new[1:4], before[1:4], strict=True)]
+    """Return the union of old and new dissimilarities; the new ones replace old ones of the same pairs.
+
+    Raises a ValueError if new ones leave the range of the old ones' dtype.
+    """
+    with np.errstate(over="ignore"):
+        columns = [np.concatenate(both).astype(both[1].dtype) for both in zip(new[1:4], before[1:4], strict=True)]
+    if not np.isfinite(columns[1]).all():
+        raise ValueError(
+            f"the largest squared dissimilarity is {new.squared.max():.3g}: it is outside the range of "
+            f"{before.squared.dtype} numbers, in which the first ones were given. Scale X, or call fit with float64."
+        )
     together = Dissimilarities(max(before.n_samples, new.n_samples), *columns)
     return together.take(together.unique()[0])
 

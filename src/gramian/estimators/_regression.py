@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gramian.coordinates import Coordinates, column_spread
+from gramian.losses import Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.solvers import Solver
 from gramian.types import Vector
 from gramian.warn import warn_user
 
-__all__ = ["Data", "balance_columns", "check_shape", "make_measurement", "zero_is_best"]
+__all__ = ["Data", "balance_columns", "check_shape", "make_measurement", "rescale_loss", "zero_is_best"]
 
 # Columns that differ in size by more than this factor matter to geometries other than "scaled".
 LARGEST_SPREAD = 100.0
@@ -52,6 +56,21 @@ def make_measurement(X: Any, coordinates: Coordinates) -> Measurement:
         return Each(X.shape[0])
     unit = coordinates.units.data**2
     return Dense(X if unit == 1 else X * X.dtype.type(unit))
+
+
+def rescale_loss(loss: Loss, unit: float, dtype: np.dtype) -> Loss:
+    """Return the loss for predictions times a unit; raise a ValueError if a parameter leaves the range of the dtype."""
+    one, zero = np.ones(1, dtype), np.zeros(1, dtype)
+    scaled, slope, value = loss, zero, zero
+    with np.errstate(all="ignore"), suppress(ValueError):
+        scaled = loss.rescaled(unit)
+        value, slope, _ = scaled(one, zero, np.zeros(1, np.int8))
+    if not (slope.any() and np.isfinite(slope).all() and np.isfinite(value).all()):
+        raise ValueError(
+            f"loss={loss!r} has a parameter outside the range of {dtype} numbers beside y, which is multiplied by "
+            f"{unit:.3g}. Scale y, or give the loss a parameter near the size of y."
+        )
+    return scaled
 
 
 def zero_is_best(data: Data) -> bool:

@@ -234,7 +234,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         # Fourth powers of distances can overflow in float32.
         coordinates = Coordinates.of_nodes(n, dtype, constraints.target)
         journal.cost_scale = coordinates.cost_scale(Squared())
-        target = coordinates.targets(constraints.target).astype(dtype)
+        target = coordinates.targets(constraints.target, dtype, "target")
         term = Term(Pairs(constraints.pairs, n), target, sense=constraints.sense, weight=weight)
         problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())
         geometry, solver = self._resolve_geometry(), self._resolve_solver(rng)

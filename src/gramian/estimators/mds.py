@@ -304,7 +304,7 @@ class SStressMDS(PSDEstimator):
             if before is None:
                 start = self._compute_start(problem, scaled, coordinates, rng)
             else:
-                start = add_samples(coordinates.to_solver(before.astype(problem.dtype)), scaled, self.n_components)
+                start = add_samples(coordinates.to_solver(before, problem.dtype), scaled, self.n_components)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)

@@ -378,7 +378,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             raise ValueError(
                 f"n_components={rank}, but the stream has {self.factor_.shape[1]}. Call fit to start anew."
             )
-        return coordinates.to_solver(self.factor_.astype(features.dtype))
+        return coordinates.to_solver(self.factor_, features.dtype)
 
     def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
         """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""

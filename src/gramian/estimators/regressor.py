@@ -15,7 +15,14 @@ from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
-from gramian.estimators._regression import Data, balance_columns, check_shape, make_measurement, zero_is_best
+from gramian.estimators._regression import (
+    Data,
+    balance_columns,
+    check_shape,
+    make_measurement,
+    rescale_loss,
+    zero_is_best,
+)
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
 from gramian.features import Identity
@@ -208,7 +215,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = self._validate(X, y, sample_weight, sense, reset=not continuing)
-            if not (resume or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
+            if not (continuing or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
                 raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
@@ -343,9 +350,10 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         """Return the problem of the data in the given coordinates."""
         if not (loss.bounded or self._resolve_geometry().bounded):
             raise ValueError(f"loss={self.loss!r} has no minimum unless W is bounded. Choose geometry='grassmann'.")
-        target = coordinates.targets(data.y).astype(data.X.dtype)
+        target = coordinates.targets(data.y, data.X.dtype)
         measurement = make_measurement(data.X, coordinates)
-        term = Term(measurement, target, loss.rescaled(coordinates.units.target), data.sense, data.weight)
+        scaled = rescale_loss(loss, coordinates.units.target, data.X.dtype)
+        term = Term(measurement, target, scaled, data.sense, data.weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
     def _compute_start(
@@ -370,7 +378,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rank = resolve_rank(self.rank, d, self._resolve_geometry())
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
-        return coordinates.to_solver(self.factor_.astype(dtype))
+        return coordinates.to_solver(self.factor_, dtype)
 
     def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
         """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""

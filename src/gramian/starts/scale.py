@@ -45,7 +45,8 @@ def sum_fit(block: Block, *, G: Matrix) -> tuple[None, FitSums]:
     """Sum prediction², prediction · target and target² over the terms of a block."""
     total = np.zeros(3)
     predictions = block.predict(block.image(G))
-    with np.errstate(over="ignore"):
+    # Predictions that are infinite leave the start as it is.
+    with np.errstate(over="ignore", invalid="ignore"):
         for term, p in zip(block.terms, predictions, strict=True):
             if isinstance(term, Term):
                 products = (p**2, p * term.target, term.target**2)

@@ -109,7 +109,7 @@ class GivenPairs(Supervision):
         if self.y is not None:
             check_powers("X", start, 2)
         unit = unit_of(largest(start) ** 2 if self.y is not None else largest(self.target), 2)
-        start = start * start.dtype.type(unit**0.5)
+        start = in_target_unit(start, unit)
         scaled = replace(self, target_unit=unit)
         if self.y is None:
             return Begun(scaled.resolve_targets(None), start)
@@ -144,6 +144,18 @@ class GivenPairs(Supervision):
         if self.bounds is None:
             return {}
         return {"bounds_": self.bounds.times(1 / self.target_unit)}
+
+
+def in_target_unit(start: Matrix, unit: float) -> Matrix:
+    """Return a start (d, r) in the unit of the targets; raise a ValueError if it leaves the range of its dtype."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = (start * np.float64(unit**0.5)).astype(start.dtype)
+    if not np.isfinite(scaled).all() or not scaled.any():
+        raise ValueError(
+            f"beside the targets, the start is outside the range of {start.dtype} numbers. Scale target, so that it is "
+            "near the squared distances of X, or give X as float64."
+        )
+    return scaled
 
 
 def percentile_bounds(squared: Vector) -> Bounds:
