@@ -4,7 +4,16 @@
 properties of one estimator. A new file is imported here.
 """
 
-from harness.properties import kernel, mds, metric, regressor, subspace
+from harness.properties import (
+    baselines_kernels,
+    baselines_lmnn,
+    baselines_pairs,
+    kernel,
+    mds,
+    metric,
+    regressor,
+    subspace,
+)
 from harness.properties.case import PROPERTIES, Case, Draw, Outcome, Property, SeededDraw, run_case
 
 __all__ = [
@@ -14,6 +23,9 @@ __all__ = [
     "Outcome",
     "Property",
     "SeededDraw",
+    "baselines_kernels",
+    "baselines_lmnn",
+    "baselines_pairs",
     "kernel",
     "mds",
     "metric",
