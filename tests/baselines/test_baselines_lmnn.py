@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from gramian.baselines import LMNN
-from gramian.baselines.lmnn import lmnn_objective
+from gramian.baselines.lmnn import all_triplets, count_triplets, find_violations, lmnn_objective, merge_triplets
 from gramian.supervision import nearest_triplets
 
 
@@ -116,3 +116,58 @@ def test_lmnn_of_low_rank(wine):
 def test_lmnn_says_when_it_has_not_converged(iris):
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
         assert not LMNN(max_iter=1).fit(*iris).converged_
+
+
+def hard_problem(seed):
+    """Return samples whose classes overlap in every plane, so that most triplets violate the margin."""
+    X, y = make_classification(200, 10, n_informative=5, random_state=seed)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_lmnn_takes_all_triplets_of_a_hard_problem(seed):
+    X, y = hard_problem(seed)
+    model = LMNN(1).fit(X, y)
+    everything = LMNN(1, n_impostors=len(X)).fit(X, y)
+    assert model.converged_
+    # Rounds that add some violated triplets at a time take 7 or 8, and one ended 15% above.
+    assert model.n_iter_ <= 6
+    assert model.objective_ <= everything.objective_ * (1 + 1e-4)
+    objective, _ = explicit_objective(X, y, 3, 0.5)
+    assert np.isclose(model.objective_, objective(model.components_.T.ravel())[0], rtol=1e-9)
+
+
+def test_lmnn_of_a_hard_problem_within_its_memory(monkeypatch):
+    monkeypatch.setattr("gramian.baselines.lmnn.TRIPLETS_IN_MEMORY", 1)
+    X, y = hard_problem(0)
+    limited = LMNN(2).fit(X, y)
+    monkeypatch.undo()
+    assert limited.converged_
+    assert LMNN(2).fit(X, y).objective_ <= limited.objective_ * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_violations_are_the_worst_of_each_target_pair(rng, most, monkeypatch):
+    monkeypatch.setattr("gramian.baselines.lmnn.DISTANCES_IN_MEMORY", 50)
+    Z, y = rng.standard_normal((20, 2)), np.arange(20) % 3
+    targets = np.array([[i, (i + 3) % 18] for i in range(18)])
+    objective, found = find_violations(Z, y, targets, 0.3, most)
+    hinge, wanted = 0.0, set()
+    near = np.sum((Z[targets[:, 0]] - Z[targets[:, 1]]) ** 2, axis=1)
+    for (i, j), squared in zip(targets.tolist(), near, strict=True):
+        excess = {far: 1 + squared - np.sum((Z[i] - Z[far]) ** 2) for far in np.flatnonzero(y != y[i]).tolist()}
+        violated = sorted((far for far in excess if excess[far] > 0), key=excess.__getitem__)[::-1]
+        hinge += sum(excess[far] for far in violated)
+        wanted |= {(i, j, far) for far in violated[:most]}
+    assert np.isclose(objective, 0.7 * near.sum() + 0.3 * hinge)
+    assert {tuple(row) for row in found.tolist()} == wanted
+    assert len(found) == len(wanted)
+
+
+def test_triplets_are_merged_and_enumerated(rng):
+    known, found = (np.array(rows) for rows in ([[2, 0, 1], [0, 2, 1]], [[1, 0, 2], [2, 0, 1], [2, 0, 1]]))
+    assert merge_triplets(known, found, 3).tolist() == [[0, 2, 1], [1, 0, 2], [2, 0, 1]]
+    y, targets = np.array([0, 1, 0, 2, 1]), np.array([[0, 2], [1, 4], [4, 1]])
+    expected = [(i, j, far) for i, j in targets.tolist() for far in range(5) if y[far] != y[i]]
+    assert all_triplets(y, targets).tolist() == [list(row) for row in expected]
+    assert count_triplets(y, targets) == len(expected)

@@ -38,6 +38,8 @@ WIDTHS = (1.0, 0.1, 0.01)
 ROUND_LENGTH = 50
 #: The maximum number of distances in memory at a time.
 DISTANCES_IN_MEMORY = 2**22
+#: If two rounds leave more than half of the objective to unknown triplets, all are taken, if they are at most so many.
+TRIPLETS_IN_MEMORY = 2**23
 
 
 class LMNN(LearnedDistance, BaseEstimator):
@@ -49,10 +51,11 @@ class LMNN(LearnedDistance, BaseEstimator):
 
     where j runs over the k targets of i, the nearest samples of its class by the Euclidean distance, and l over all
     samples of other classes. At full rank the problem is convex in W. A factor of W is found by conjugate gradients, in
-    rounds: each minimises over the known triplets, then adds triplets that violate the margin. Rounds stop when the
-    objective converges and hardly any of it is due to unknown triplets. The kink of the hinge is smoothed over a width
-    that decreases from 1 to 0.01. Up to 500 features, the scales of the features do not affect the convergence. A round
-    costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
+    rounds: each minimises over the known triplets, then adds triplets that violate the margin; or all triplets, if two
+    rounds leave most of the objective to unknown ones, as at a low rank. Rounds stop when the objective converges and
+    hardly any of it is due to unknown triplets. The kink of the hinge is smoothed over a width that decreases from 1 to
+    0.01. Up to 500 features, the scales of the features do not affect the convergence. A round costs O(n² r) for the
+    search, and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------
@@ -173,26 +176,35 @@ class LMNN(LearnedDistance, BaseEstimator):
         """Return the factor (d, r) that minimises the objective."""
         features, labels = situation.features, supervision.labels
         active = supervision.search_all(features.dense(), situation)
-        targets, factor = np.unique(active[:, :2], axis=0), self._compute_start(situation, active)
+        targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
+        factor, first_round, total = start, 0, count_triplets(labels, targets)
         for index in range(self.max_iter):
-            problem = build_problem(situation, targets, active, self.mu, WIDTHS[min(index, len(WIDTHS) - 1)])
+            width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
+            problem = build_problem(situation, targets, active, self.mu, width)
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
             )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
             Z, before, most = situation.image(factor), objective, 2 * most
-            objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
-            change = max(abs(before - objective), objective - objective_on_triplets(Z, targets, active, self.mu))
+            known = objective = objective_on_triplets(Z, targets, active, self.mu)
+            if len(active) < total:
+                objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
+            unknown = objective - known
+            change = max(abs(before - objective), unknown)
             self.n_iter_, self.objective_ = index + 1, objective
             # A round that reached its limit of iterations may also change little.
-            settled = self.n_iter_ >= len(WIDTHS) and result.converged
+            settled = width == WIDTHS[-1] and result.converged
             self.converged_ = bool(settled and change <= self.tol * objective)
             if self.converged_:
                 self.message_ = "relative change of the objective, over all impostors, below tol"
                 break
-            active = merge_triplets(active, violated, len(labels))
+            if index > 0 and unknown > 0.5 * objective and total <= TRIPLETS_IN_MEMORY:
+                # A factor that is fitted to few of many violated triplets is worse than the start.
+                active, factor, first_round = all_triplets(labels, targets), start, index + 1
+            elif len(active) < total:
+                active = merge_triplets(active, violated, len(labels))
         else:
             self.message_ = f"max_iter={self.max_iter} rounds done"
             warn_user(
@@ -261,7 +273,7 @@ class Batch(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """The hinge of every target pair, and the triplets (m, 3) of every pair with the impostors inside its limit."""
+    """The hinges of batches of target pairs, and the triplets (m, 3) of each with the impostors inside its limit."""
 
     hinges: list[float]
     triplets: list[Matrix]
@@ -269,22 +281,51 @@ class Inside(NamedTuple):
 
 def search_inside(batch: Batch, *, Z: Matrix, most: int) -> tuple[None, Inside]:
     """Join hinges and violated triplets of a batch, at most `most` per target pair; Z are the mapped samples."""
-    hinges, triplets = [], []
     anchors, code = np.unique(batch.targets[:, 0], return_inverse=True)
     far = euclidean_distances(Z[anchors], Z[batch.others], squared=True)
-    for row, distance, limit in zip(batch.targets, far[code], batch.limits, strict=True):
-        inside = np.flatnonzero(distance < limit)
-        hinges.append(float(np.sum(limit - distance[inside])))
-        if len(inside) > most:
-            inside = inside[np.argpartition(distance[inside], most)[:most]]
-        triplets.append(np.column_stack([np.tile(row, (len(inside), 1)), batch.others[inside]]))
-    return None, Inside(hinges, triplets)
+    excess = batch.limits[:, None] - far[code]
+    violated = excess > 0
+    hinge = float(np.sum(excess, where=violated))
+    crowded = np.flatnonzero(violated.sum(axis=1) > most)
+    if crowded.size:
+        beyond = np.argpartition(-excess[crowded], most, axis=1)[:, most:]
+        violated[crowded[:, None], beyond] = False
+    row, other = np.nonzero(violated)
+    return None, Inside([hinge], [np.column_stack([batch.targets[row], batch.others[other]])])
+
+
+def count_triplets(labels: Vector, targets: Matrix) -> int:
+    """Return the number of all triplets of target pairs (k, 2)."""
+    _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return int(np.sum(len(labels) - counts[code[targets[:, 0]]]))
+
+
+def all_triplets(labels: Vector, targets: Matrix) -> Matrix:
+    """Return the triplets (m, 3) of target pairs (k, 2) with all samples of other labels, sorted by anchor."""
+    parts = [
+        np.column_stack(
+            [np.repeat(batch.targets, len(batch.others), axis=0), np.tile(batch.others, len(batch.targets))]
+        )
+        for batch in make_batches(labels, targets, np.zeros(len(targets)))
+    ]
+    return merge_triplets(np.empty((0, 3), int), np.concatenate(parts), len(labels))
+
+
+def find_target_pairs(triplets: Matrix, n: int) -> Matrix:
+    """Return the different pairs (k, 2) of anchors and targets in triplets (m, 3) of n samples, sorted by anchor."""
+    return np.column_stack(np.divmod(sort_distinct(triplets[:, 0] * n + triplets[:, 1]), n))
 
 
 def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
     """Return the union (m, 3) of two sets of triplets of n samples, sorted by anchor."""
-    codes = np.unique(np.concatenate([known, found]) @ np.array([n * n, n, 1]))
+    codes = sort_distinct(np.concatenate([(part[:, 0] * n + part[:, 1]) * n + part[:, 2] for part in (known, found)]))
     return np.column_stack([codes // (n * n), codes // n % n, codes % n])
+
+
+def sort_distinct(codes: Vector) -> Vector:
+    """Return the different integers of codes (m,), ascending; for millions of them faster than `np.unique`."""
+    codes = np.sort(codes)
+    return codes[np.r_[True, codes[1:] != codes[:-1]]]
 
 
 def make_batches(labels: Vector, targets: Matrix, limits: Vector) -> list[Batch]:
