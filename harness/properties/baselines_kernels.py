@@ -124,7 +124,7 @@ def logdet_reference(
 
 @property_of("logdet: projections")
 def check_projections(draw: Draw) -> None:
-    """Some sweeps give the kernel and the duals of explicit projections of the whole kernel."""
+    """Some sweeps give the kernel of explicit projections of the whole kernel."""
     n, m, rank = draw.integer(2, 10), draw.integer(1, 10), draw.integer(1, 3)
     data, given = draw_kernel_data(draw, n), draw_pairs(draw, n, m)
     sense, sweeps, slack = draw_sense(draw, m), draw.integer(1, 4), draw.choice([1.0, 0.1, 100.0, np.inf])
@@ -153,9 +153,9 @@ def check_projections(draw: Draw) -> None:
     require_close("the kernel", model.kernel_matrix(), wanted.K, 1e-7 + 1e-10 * wanted.ratio)
 
 
-@property_of("logdet: bounds hold")
+@property_of("logdet: maps and units")
 def check_bounds(draw: Draw) -> None:
-    """A converged fit to labels satisfies the relaxed bounds, maps its samples to itself, and follows units."""
+    """A fit to labels maps its samples to their embedding and follows units; one hard equality is met."""
     n, rank = draw.choice([6, 12, 20]), draw.integer(1, 2)
     data = draw_kernel_data(draw, n, wild=0.0, kernels=("linear", "rbf"))
     labels = draw_labels(draw, n, wild=0.0)

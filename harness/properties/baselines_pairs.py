@@ -210,7 +210,7 @@ def representable(pairs: Bounded) -> bool:
 
 @property_of("itml: projections")
 def check_itml(draw: Draw) -> None:
-    """Some cycles give the matrix and the duals of explicit projections; the matrix is positive definite."""
+    """Some cycles give the matrix of explicit projections; duals of inequalities are not negative."""
     data = draw_pair_data(draw)
     prior, A = draw_prior(draw, data.samples.values.shape[1])
     gamma, cycles = draw.choice([1.0, 0.1, 10.0, 1e3]), draw.integer(1, 6)
@@ -256,7 +256,7 @@ def scaled_samples(samples: Samples, exponent: int) -> Samples:
 
 @property_of("lego: steps")
 def check_lego(draw: Draw) -> None:
-    """A stream gives the matrix of explicit steps; in two parts, and in other units, it gives the same."""
+    """A stream gives the matrix of explicit steps, and the same matrix in other units."""
     data = draw_pair_data(draw)
     prior, A = draw_prior(draw, data.samples.values.shape[1])
     eta, epochs = draw.choice([1e-3, 1.0, 1e-6, 1e3]), draw.integer(1, 3)
