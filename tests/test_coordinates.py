@@ -45,9 +45,31 @@ def test_a_large_mean_is_subtracted_in_a_copy(dtype, offset, rng):
     assert abs(features.X.mean()) < 1e-3 * offset * np.finfo(dtype).eps ** 0.5 + 1e-2
 
 
-def test_sparse_data_is_left_as_it_is():
-    X = scipy.sparse.csr_array(np.eye(3))
-    assert (centre(X).X != X).nnz == 0
+def test_sparse_data_is_centred_and_stays_sparse(rng, dtype):
+    X = scipy.sparse.random_array((300, 20), density=0.2, rng=rng, dtype=dtype, format="csr")
+    features = centre(X)
+    assert np.shares_memory(features.features.X.data, X.data)
+    exact = X.toarray() - X.toarray().mean(axis=0, dtype=np.float64)
+    B, S = rng.standard_normal((20, 3)).astype(dtype), rng.standard_normal((300, 3)).astype(dtype)
+    tol = 1e-12 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(features.image(B), exact @ B, atol=tol)
+    np.testing.assert_allclose(features.pull(S), exact.T @ S, atol=tol)
+    assert features.image(B).dtype == features.pull(S).dtype == features.mean.dtype == dtype
+
+
+@pytest.mark.parametrize("rank", [2, 5])
+def test_dense_and_sparse_samples_give_the_same_distance(rank, rng):
+    X = (rng.standard_normal((300, 20)) + 1) * (rng.random((300, 20)) < 0.3)
+    triplets = np.array([rng.choice(300, 3, replace=False) for _ in range(800)])
+    near, far = (np.sum((X[triplets[:, 0], :3] - X[triplets[:, k], :3]) ** 2, axis=1) for k in (1, 2))
+    triplets[near > far] = triplets[near > far][:, [0, 2, 1]]
+    dense, sparse = (
+        MetricLearner(rank, random_state=0).fit_triplets(samples, triplets)
+        for samples in (X, scipy.sparse.csr_array(X))
+    )
+    assert sparse.history_["cost"][-1] == pytest.approx(dense.history_["cost"][-1], rel=1e-5)
+    W, found = (model.factor_ @ model.factor_.T for model in (dense, sparse))
+    np.testing.assert_allclose(found, W, atol=1e-5 * np.abs(W).max())
 
 
 def test_threads_do_not_change_the_mean(rng):

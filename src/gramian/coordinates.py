@@ -289,9 +289,10 @@ def column_sizes(X: Any) -> Vector:
 
 
 def centre(X: Any, execution: Execution | None = None) -> Features:
-    """Return features less their mean; sparse data is left as it is.
+    """Return features less their mean.
 
     Large data is not copied, unless rounding would tell. Small data is: that saves the correction of every product.
+    Sparse data never is: it would be dense.
 
     Examples
     --------
@@ -301,7 +302,8 @@ def centre(X: Any, execution: Execution | None = None) -> Features:
     array([-1.,  1.])
     """
     if scipy.sparse.issparse(X):
-        return as_features(X)
+        features = as_features(X)
+        return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
     execution = Serial() if execution is None else execution
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+from gramian._kernels.rows import StoredRows, dense_rows, sparse_rows
 from gramian.checks import check_sparse
 from gramian.types import Matrix, Rows, Vector
 
@@ -79,13 +80,13 @@ class Features(Protocol):
     def dense(self) -> Matrix:
         """Return X as a dense array, shape (N, d). Sparse features are made dense, so call it on few rows."""
 
-    def contiguous(self, *, differences: bool) -> Matrix | None:
-        """Return a C-contiguous array (N, d) for compiled loops, or None if there is none without a copy.
+    def stored_rows(self, *, differences: bool) -> StoredRows | None:
+        """Return the rows as flat arrays for compiled loops, or None if they are not stored.
 
         Parameters
         ----------
         differences : bool
-            True if the caller reads only differences of rows. The array may then differ from X by a constant row.
+            True if the caller reads only differences of rows. The rows may then differ from X by a constant row.
         """
 
 
@@ -119,9 +120,8 @@ class Array:
 
     def __init__(self, X: Matrix) -> None:
         if not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.ndim != 2:
-            raise ValueError(
-                f"X is a {type(X).__name__} of shape {np.shape(X)}; expected an array (N, d) without a mask."
-            )
+            kind, shape = type(X).__name__, np.shape(X)
+            raise ValueError(f"X is a {kind} of shape {shape}; expected an array (N, d) without a mask.")
         self.X = X
 
     @property
@@ -162,9 +162,9 @@ class Array:
         """Return X itself, not a copy."""
         return self.X
 
-    def contiguous(self, *, differences: bool) -> Matrix | None:
-        """Return X itself if it is C-contiguous, else None."""
-        return self.X if self.X.flags.c_contiguous else None
+    def stored_rows(self, *, differences: bool) -> StoredRows:
+        """Return the rows of X, without a copy if X is C-contiguous."""
+        return dense_rows(self.X)
 
 
 class Sparse:
@@ -238,9 +238,9 @@ class Sparse:
         """Return X as a dense array, shape (N, d)."""
         return self.X.toarray()
 
-    def contiguous(self, *, differences: bool) -> Matrix | None:
-        """Return None: compiled loops need dense rows."""
-        return None
+    def stored_rows(self, *, differences: bool) -> StoredRows | None:
+        """Return the rows of X, without a copy of its entries; None if X has 2³¹ columns or more."""
+        return sparse_rows(self.X)
 
 
 def to_csr(X: Any) -> Any:
@@ -311,9 +311,9 @@ class Centred:
         """Return X - 1 μᵀ as a new array, shape (N, d)."""
         return self.features.dense() - self.mean
 
-    def contiguous(self, *, differences: bool) -> Matrix | None:
-        """Return the array of X if differences is True, since its rows have the same differences; else None."""
-        return self.features.contiguous(differences=True) if differences else None
+    def stored_rows(self, *, differences: bool) -> StoredRows | None:
+        """Return the rows of X if differences is True, since they have the same differences; else None."""
+        return self.features.stored_rows(differences=True) if differences else None
 
 
 class Identity:
@@ -364,7 +364,7 @@ class Identity:
         """Return the identity matrix, shape (n, n)."""
         return np.eye(self.shape[0], dtype=self.dtype)
 
-    def contiguous(self, *, differences: bool) -> Matrix | None:
+    def stored_rows(self, *, differences: bool) -> StoredRows | None:
         """Return None: the rows are not stored."""
         return None
 

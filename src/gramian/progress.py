@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
+from gramian._kernels.compiled import WATCHERS
 from gramian.solvers.solver import Record
 
 __all__ = ["ProgressPrinter", "progress_printer"]
@@ -48,6 +49,10 @@ class ProgressPrinter:
         self.file = file
         self._shown = -1
 
+    def note(self, text: str) -> None:
+        """Write a remark, for example that a kernel is compiled."""
+        self._write(f"{text}\n")
+
     def phase(self, name: str, seconds: float) -> None:
         """Write the name and the seconds of a phase, if it took at least 0.05 s."""
         if seconds >= LEAST_SECONDS:
@@ -76,5 +81,12 @@ class ProgressPrinter:
 
 
 def progress_printer(verbose: int) -> ProgressPrinter | None:
-    """Return None for verbose=0, a printer of every tenth iteration for 1, and of every iteration for 2 or more."""
-    return ProgressPrinter(every=10 if int(verbose) == 1 else 1) if verbose else None
+    """Return None for verbose=0, a printer of every tenth iteration for 1, and of every iteration for 2 or more.
+
+    As long as it is in use, it also writes which kernels are compiled.
+    """
+    if not verbose:
+        return None
+    printer = ProgressPrinter(every=10 if int(verbose) == 1 else 1)
+    WATCHERS.add(printer)
+    return printer

@@ -129,3 +129,49 @@ def test_no_folder_at_all_is_one_warning(import_kernel, monkeypatch):
     with pytest.warns(RuntimeWarning, match=r"cannot be stored.*no locator available.*NUMBA_CACHE_DIR") as caught:
         assert use(kernel) == 0
     assert len(caught) == 1
+
+
+SLOW = KERNEL.replace("import compiled", "import compiled_slowly").replace("@compiled", "@compiled_slowly(7)")
+
+
+class Watcher:
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_a_long_compilation_is_announced_once(import_kernel, tmp_path, caplog):
+    """To the log and to watchers; neither the second call nor another process that finds the machine code tells it."""
+    (tmp_path / "module.py").write_text(SLOW)
+    watcher = Watcher()
+    compiled.WATCHERS.add(watcher)
+    with caplog.at_level("INFO", logger="gramian"):
+        kernel = import_kernel()
+        assert kernel(0.5) == 1.0
+        assert kernel(1.5) == 3.0
+        assert import_kernel()(0.5) == 1.0
+    assert caplog.messages == watcher.notes == ["compiling double for float64, once: about 7 s"]
+
+
+def test_an_ended_watcher_is_told_nothing():
+    watcher = Watcher()
+    compiled.WATCHERS.add(watcher)
+    assert watcher in compiled.WATCHERS
+    del watcher
+    assert not [each for each in compiled.WATCHERS if isinstance(each, Watcher)]
+
+
+def test_a_long_compilation_without_a_folder_is_announced(import_kernel, tmp_path, monkeypatch, caplog):
+    (tmp_path / "module.py").write_text(SLOW)
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    with caplog.at_level("INFO", logger="gramian"), pytest.warns(RuntimeWarning, match="cannot be stored"):
+        assert import_kernel()(0.5) == 1.0
+    assert caplog.messages == ["compiling double for float64, once: about 7 s"]
+
+
+def test_a_short_compilation_is_not_announced(import_kernel, caplog):
+    with caplog.at_level("INFO", logger="gramian"):
+        use(import_kernel())
+    assert caplog.messages == []

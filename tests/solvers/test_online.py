@@ -6,10 +6,13 @@ import pytest
 import scipy.sparse
 
 from gramian import Block, Problem, Term
-from gramian.features import Array, Sparse
+from gramian._kernels.online import flat_online
+from gramian._kernels.online_polar import polar_online
+from gramian._kernels.online_scaled import scaled_online
+from gramian.features import Array, Centred, Identity, as_features
 from gramian.geometries import GEOMETRIES, AffineInvariant, Flat, Grassmann, Polar, Scaled
 from gramian.losses import Linear
-from gramian.measurements import Each, Pairs
+from gramian.measurements import Each, Pairs, Triplets
 from gramian.solvers import Online, minimize
 from gramian.solvers.online import Schedule, descend
 from gramian.solvers.online.compiled import Batches, compiled_samples, descend_generic
@@ -18,26 +21,31 @@ from gramian.solvers.online.descent import GRID
 from helpers import gram, n_columns, regression
 
 D, R, N = 8, 3, 200
+KINDS = ["each", "pairs", "triplets", "sparse each", "sparse pairs", "sparse triplets"]
 MOMENT = np.diag(np.arange(1.0, D + 1)) + 0.1
 
 
 def make_online_problem(kind, rng, dtype=np.float64, noise=0.0):
-    X, y, _, _ = regression(rng, N, D, R, dtype=dtype)
-    if kind == "each":
-        measurement = Each(N)
-    else:
-        measurement = Pairs(rng.integers(N, size=(300, 2)), N)
-        y = measurement.predict(X @ rng.standard_normal((D, R)).astype(dtype))
+    X, _, truth, _ = regression(rng, N, D, R, dtype=dtype)
+    if kind.startswith("sparse"):
+        X[rng.random(X.shape) < 0.6] = 0
+    measurement = {
+        "each": Each(N),
+        "pairs": Pairs(rng.integers(N, size=(300, 2)), N),
+        "triplets": Triplets(rng.integers(N, size=(300, 3)), N),
+    }[kind.removeprefix("sparse ")]
+    y = measurement.predict(X @ truth)
     m = len(measurement)
     sense = rng.integers(-1, 2, size=m)
     weight = rng.random(m).astype(dtype)
     target = (y + noise * rng.standard_normal(m)).astype(dtype)
-    return Problem([Block(Array(X), [Term(measurement, target, sense=sense, weight=weight / weight.sum())])])
+    features = as_features(scipy.sparse.csr_array(X) if kind.startswith("sparse") else X)
+    return Problem([Block(features, [Term(measurement, target, sense=sense, weight=weight / weight.sum())])])
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("batch_size", [1, 7, 32])
-@pytest.mark.parametrize("kind", ["each", "pairs"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "geometry", [Flat(), Scaled(), Scaled(MOMENT), Polar(), Polar(0.0), Polar(1.0)], ids=lambda g: repr(g)[:24]
 )
@@ -103,7 +111,7 @@ def test_compiled_polar_descent_keeps_the_frame_orthonormal(rng):
     np.testing.assert_allclose(end.frame.T @ end.frame, np.eye(R), atol=1e-13)
 
 
-def test_only_dense_rows_squared_losses_and_some_geometries_are_compiled(rng):
+def test_only_squared_losses_stored_rows_and_some_geometries_are_compiled(rng):
     problem = make_online_problem("each", rng)
     term, X = problem.sampled, problem.blocks[0].features.X
     G = rng.standard_normal((D, R))
@@ -112,12 +120,52 @@ def test_only_dense_rows_squared_losses_and_some_geometries_are_compiled(rng):
     for geometry in (Grassmann(), Polar(retraction="qf"), Polar(core="log-euclidean")):
         assert geometry.point(G).online_kernel is None
     others = [
-        Problem([Block(Sparse(scipy.sparse.csr_array(X)), [term])]),
-        Problem([Block(Array(np.asfortranarray(X)), [term])]),
+        Problem([Block(Identity(N), [term])]),
+        Problem([Block(Centred(Array(X), X.mean(axis=0)), [term])]),
         Problem([Block(Array(X), [Term(Each(N), term.target, Linear())])]),
     ]
     for other in others:
         assert compiled_samples(other) is None
+
+
+def test_differences_of_centred_rows_are_read_from_the_rows_themselves(rng):
+    problem = make_online_problem("sparse pairs", rng)
+    features = problem.blocks[0].features
+    centred = Problem([Block(Centred(features, features.X.mean(axis=0)), problem.blocks[0].terms)])
+    point, order, steps = Scaled().point(rng.standard_normal((D, R))), np.arange(300), np.full(10, 0.01)
+    ends = [descend(each, point, order, 30, steps)[0] for each in (problem, centred)]
+    np.testing.assert_array_equal(ends[0].G, ends[1].G)
+
+
+def vary_storage(problem):
+    """Return the problem with its samples stored in all ways that count as one to a compiled loop."""
+    (block,) = problem.blocks
+    X, (term,) = block.features.X, block.terms
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    stored = [X, np.asfortranarray(X), frozen, np.repeat(X, 2, axis=1)[:, ::2], scipy.sparse.csr_array(X)]
+    wide = scipy.sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return [Problem([Block(as_features(each), [term])]) for each in (*stored, wide)]
+
+
+@pytest.mark.parametrize(
+    ("geometry", "kernel"),
+    [(Flat(), flat_online), (Scaled(), scaled_online), (Scaled(MOMENT), scaled_online), (Polar(), polar_online)],
+    ids=lambda x: repr(x)[:24],
+)
+def test_a_kernel_is_compiled_once_for_each_dtype(geometry, kernel, rng, dtype):
+    """Read-only or not, dense or sparse, of any memory order, and for all measurements."""
+    for kind in ("each", "pairs", "triplets"):
+        problem = make_online_problem(kind, rng, dtype)
+        order, steps = np.arange(200)[::-1], np.full(40, 1e-3)[::2]
+        order.flags.writeable = False
+        point = geometry.point(rng.standard_normal((D, R)).astype(dtype))
+        ends = [descend(each, point, order, 10, steps)[0].G for each in vary_storage(problem)]
+        for end in ends[1:]:
+            np.testing.assert_allclose(end, ends[0], rtol=1e-3 if dtype == np.float32 else 1e-10, atol=1e-6)
+    name = np.dtype(dtype).name
+    assert len([signature for signature in kernel.signatures if name in str(signature[-1])]) == 1
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)

@@ -15,9 +15,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import logging
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
@@ -27,13 +29,52 @@ SEAL = hashlib.sha256
 SEAL_BYTES = SEAL().digest_size
 
 
+#: Objects with a method `note(text)`, which is told of every long compilation; they are held weakly.
+WATCHERS: WeakSet[Any] = WeakSet()
+
+
 def compiled(function: Callable) -> Any:
     """Return a kernel: a function of arrays that is compiled at its first call for each combination of dtypes."""
-    kernel = njit(**OPTIONS)(function)
-    # With NUMBA_DISABLE_JIT=1 the kernel is the function itself.
-    if hasattr(kernel, "enable_caching"):
-        kernel._cache = find_cache(function)
-    return kernel
+    return compiled_slowly(0)(function)
+
+
+def compiled_slowly(seconds: float) -> Callable[[Callable], Any]:
+    """Return a decorator for a kernel that takes so many seconds to compile; this is announced if it is 1 or more."""
+
+    def decorate(function: Callable) -> Any:
+        kernel = njit(**OPTIONS)(function)
+        # With NUMBA_DISABLE_JIT=1 the kernel is the function itself.
+        if hasattr(kernel, "enable_caching"):
+            kernel._cache = find_cache(function)
+            kernel._cache.announcement = Announcement(function.__name__, seconds)
+        return kernel
+
+    return decorate
+
+
+class Announcement(NamedTuple):
+    """What is told when a kernel is about to be compiled."""
+
+    name: str = ""
+    seconds: float = 0.0
+
+    def make(self, sig: Any) -> None:
+        """Log that a kernel is compiled for the types of a signature, and tell the watchers."""
+        if self.seconds < 1:
+            return
+        dtype = "float32" if "float32" in str(sig) else "float64"
+        text = f"compiling {self.name} for {dtype}, once: about {self.seconds:.0f} s"
+        logging.getLogger("gramian").info(text)
+        for watcher in list(WATCHERS):
+            watcher.note(text)
+
+
+def helper(function: Callable) -> Any:
+    """Return a function that kernels call, and Python does not: without the code that converts Python's arguments.
+
+    Its machine code is stored as part of that of the kernels.
+    """
+    return njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 def find_cache(function: Callable) -> SealedCache | NoCache:
@@ -47,6 +88,8 @@ def find_cache(function: Callable) -> SealedCache | NoCache:
 class SealedCache(FunctionCache):
     """numba's cache on disk, where damaged files count as missing and a failed write is a warning."""
 
+    announcement = Announcement()
+
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
@@ -55,10 +98,13 @@ class SealedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or None if there is none that can be used."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:
             # An intact file of another build of numba or LLVM: compile again.
-            return None
+            found = None
+        if found is None:
+            self.announcement.make(sig)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the machine code for a signature."""
@@ -95,8 +141,14 @@ class SealedFile(IndexDataCacheFile):
 class NoCache(NullCache):
     """A cache that keeps nothing, and warns when the first kernel is compiled."""
 
+    announcement = Announcement()
+
     def __init__(self, cause: Exception) -> None:
         self.cause = cause
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        """Return None: there is nothing."""
+        self.announcement.make(sig)
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Warn that the machine code is lost with this process."""

@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gramian._kernels.compiled import compiled
-from gramian._kernels.online import read_vector
+from gramian._kernels.compiled import compiled, helper
+
+
+@helper
+def read_difference(X: Any, i: Any, j: Any, z: Any) -> None:
+    """Write x_i - x_j into z (d,)."""
+    for k in range(z.shape[0]):
+        z[k] = X[i, k] - X[j, k]
 
 
 @compiled
@@ -84,7 +90,7 @@ def itml_cycle(X: Any, first: Any, second: Any, sense: Any, gamma: Any, A: Any, 
     z, v, w = np.empty(d, A.dtype), np.zeros(d, A.dtype), np.empty(d, A.dtype)
     c = change = 0.0
     for e in range(first.shape[0]):
-        read_vector(X, first[e], second[e], z)
+        read_difference(X, first[e], second[e], z)
         p = update_and_multiply(A, c, v, z, w)
         v, w = w, v
         c = 0.0
@@ -115,7 +121,7 @@ def lego_pass(X: Any, first: Any, second: Any, target: Any, sense: Any, eta: Any
     c = 0.0
     updates = 0
     for e in range(first.shape[0]):
-        read_vector(X, first[e], second[e], z)
+        read_difference(X, first[e], second[e], z)
         p = update_and_multiply(A, c, v, z, w)
         v, w = w, v
         c = 0.0

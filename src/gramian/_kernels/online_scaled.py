@@ -8,27 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from gramian._kernels.compiled import compiled
-from gramian._kernels.online import CORRECT_EVERY, project_image, read_vector, squared_norm, weighted_slope
+from gramian._kernels.compiled import compiled_slowly, helper
+from gramian._kernels.online import CORRECT_EVERY, read_and_predict, squared_norm, sum_batch, weighted_slope
+from gramian._kernels.products import multiply, row_products, subtract
+from gramian._kernels.rows import add_outer, squared_length
 
 
-@compiled
-def gram(G: Any, C: Any) -> Any:
-    """Return GCGᵀ, (r, r), for a transposed factor G (r, d)."""
-    return np.dot(np.dot(G, C) if C.size else G, G.T)
+@helper
+def compute_gram(G: Any, C: Any, GC: Any, K: Any) -> None:
+    """Write GCGᵀ into K (r, r), for a transposed factor G (r, d); GC (r, d) is workspace."""
+    if C.size:
+        multiply(G, C, GC)
+        row_products(GC, G, K)
+    else:
+        row_products(G, G, K)
 
 
-@compiled
-def recompute_gram(G: Any, C: Any, K: Any) -> None:
-    """Write GCGᵀ into K (r, r)."""
-    # Loops compile several times faster than assignments of arrays.
-    fresh = gram(G, C)
-    for k in range(K.shape[0]):
-        for i in range(K.shape[1]):
-            K[k, i] = fresh[k, i]
-
-
-@compiled
+@helper
 def damping(value: Any, zero: Any, K: Any) -> Any:
     """Return η for K = GCGᵀ, given the loss of a batch and its loss at W = 0."""
     level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
@@ -38,7 +34,7 @@ def damping(value: Any, zero: Any, K: Any) -> Any:
     return K.dtype.type(max(level / K.shape[0], 4 * np.finfo(K.dtype).eps) * trace)
 
 
-@compiled
+@helper
 def cholesky(A: Any, L: Any) -> Any:
     """Write the lower triangular L (r, r) with L Lᵀ = A; return False if A is not positive definite."""
     # These loops compile much faster than a call of LAPACK.
@@ -56,7 +52,7 @@ def cholesky(A: Any, L: Any) -> Any:
     return True
 
 
-@compiled
+@helper
 def solve_matrix(L: Any, B: Any) -> None:
     """Overwrite B (r, c) by (L Lᵀ)⁻¹ B, a row at a time."""
     r, c = B.shape
@@ -74,49 +70,46 @@ def solve_matrix(L: Any, B: Any) -> None:
             B[i, j] /= L[i, i]
 
 
-@compiled
+@helper
 def solve_vector(L: Any, x: Any) -> None:
-    """Overwrite x (r,) by (L Lᵀ)⁻¹ x."""
-    r = x.shape[0]
+    """Overwrite x[0] (r,) by (L Lᵀ)⁻¹ x[0]."""
+    r = x.shape[1]
     for i in range(r):
-        total = x[i]
+        total = x[0, i]
         for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
+            total -= L[i, k] * x[0, k]
+        x[0, i] = total / L[i, i]
     for i in range(r - 1, -1, -1):
-        x[i] /= L[i, i]
+        x[0, i] /= L[i, i]
         for k in range(i):
-            x[k] -= L[i, k] * x[i]
+            x[0, k] -= L[i, k] * x[0, i]
 
 
-@compiled
+@helper
 def scaled_single_step(
-    v: Any,
-    target: Any,
-    sense: Any,
-    weight: Any,
+    slope: Any,
+    value: Any,
+    zero: Any,
     s: Any,
     inverse: Any,
-    G: Any,
-    K: Any,
-    L: Any,
+    V: Any,
+    at: Any,
     z: Any,
     w: Any,
     u: Any,
+    L: Any,
+    G: Any,
+    K: Any,
 ) -> Any:
-    """Take one scaled step for one measurement, in place on G and K = GCGᵀ; return False if it is not finite.
+    """Take one scaled step for one measurement v vᵀ, in place on G and K = GCGᵀ; return False if it is not finite.
 
     G changes by -w uᵀ with u = C⁻¹v, w = 2 s · slope (K + η I)⁻¹ z and z = G v. K changes by a matrix of rank two, so
-    that nothing costs O(d r²). L (r, r), z, w (r,) and u (d,) are workspace.
+    that nothing costs O(d r²). V, at and z (2, r) are of the vector v; L (r, r), w (2, r) and u (d,) are workspace.
     """
     r, d = G.shape
-    prediction = project_image(G, v, z)
-    slope = weighted_slope(prediction, target, sense, weight)
     if slope == 0:
         return True
-    nothing = target * 0
-    zero = weighted_slope(nothing, target, sense, weight) * (nothing - target)
-    eta = damping(slope * (prediction - target), zero, K)
+    eta = damping(value, zero, K)
     for k in range(r):
         K[k, k] += eta
     regular = eta > 0 and cholesky(K, L)
@@ -125,58 +118,64 @@ def scaled_single_step(
     if not regular:
         return False
     if inverse.size:
-        project_image(inverse, v, u)
+        square = G.dtype.type(0)
+        for i in range(d):
+            total = G.dtype.type(0)
+            for j in range(d):
+                total += inverse[i, j] * V[0, j]
+            u[i] = total
+            square += total * V[0, i]
     else:
-        for j in range(d):
-            u[j] = v[j]
-    square = G.dtype.type(0)
-    for j in range(d):
-        square += v[j] * u[j]
+        square = squared_length(V, at)
     step = G.dtype.type(2 * s * slope)
     for k in range(r):
-        w[k] = step * z[k]
+        w[0, k] = step * z[0, k]
     solve_vector(L, w)
     size = G.dtype.type(0)
     for k in range(r):
-        size += w[k] * w[k]
+        size += w[0, k] * w[0, k]
     if not np.isfinite(size * square):
         return False
-    for k in range(r):
-        for j in range(d):
-            G[k, j] -= w[k] * u[j]
+    if inverse.size:
+        for k in range(r):
+            for j in range(d):
+                G[k, j] -= w[0, k] * u[j]
+    else:
+        add_outer(G.dtype.type(-1), w, V, at, 0, G)
     for k in range(r):
         for i in range(r):
-            K[k, i] += square * w[k] * w[i] - w[k] * z[i] - z[k] * w[i]
+            K[k, i] += square * w[0, k] * w[0, i] - w[0, k] * z[0, i] - z[0, k] * w[0, i]
     return True
 
 
-@compiled
-def scaled_batch_step(D: Any, value: Any, zero: Any, s: Any, C: Any, inverse: Any, G: Any, K: Any, L: Any) -> Any:
+@helper
+def scaled_batch_step(value: Any, zero: Any, s: Any, inverse: Any, L: Any, step: Any, D: Any, G: Any, K: Any) -> Any:
     """Take one scaled step for a batch, in place on G; return False if it is not finite.
 
-    D (r, d) is the sum of slope · z vᵀ over the batch. D, K and L are overwritten.
+    D (r, d) is the sum of slope · z vᵀ over the batch. D, K, L (r, r) and step (r, d) are overwritten.
     """
     eta = damping(value, zero, K)
     for k in range(K.shape[0]):
         K[k, k] += eta
     if not (np.isfinite(squared_norm(D)) and eta > 0 and cholesky(K, L)):
         return False
-    step = np.dot(D, inverse) if C.size else D
+    if inverse.size:
+        multiply(D, inverse, step)
+    else:
+        step = D
     solve_matrix(L, step)
     if not np.isfinite(s * squared_norm(step)):
         return False
-    length = G.dtype.type(2 * s)
-    for k in range(G.shape[0]):
-        for j in range(G.shape[1]):
-            G[k, j] -= length * step[k, j]
+    subtract(G, G.dtype.type(2 * s), step)
     return True
 
 
-@compiled
+@compiled_slowly(10)
 def scaled_online(
     X: Any,
-    first: Any,
-    second: Any,
+    columns: Any,
+    edges: Any,
+    indices: Any,
     target: Any,
     sense: Any,
     weight: Any,
@@ -193,44 +192,34 @@ def scaled_online(
     For each batch G -= s · 2 (GCGᵀ + η I)⁻¹ G M C⁻¹, where M (d, d) is the mean of slope · v vᵀ over the batch.
     """
     r, d = G.shape
-    v, u = np.empty(d, G.dtype), np.empty(d, G.dtype)
-    z, w = np.empty(r, G.dtype), np.empty(r, G.dtype)
-    K, L = gram(G, C), np.zeros((r, r), G.dtype)
-    D = np.zeros((r, d), G.dtype)
+    V, at, listed = np.zeros((2, d), G.dtype), np.zeros((2, d + 1), np.int32), np.zeros((2, d), np.bool_)
+    z, w, u, none = np.empty((2, r), G.dtype), np.empty((2, r), G.dtype), np.empty(d, G.dtype), G[:0]
+    K, L = np.zeros((r, r), G.dtype), np.zeros((r, r), G.dtype)
+    D, spare = np.zeros((r, d), G.dtype), np.zeros((r, d), G.dtype)
     skipped = 0
     for batch in range(steps.shape[0]):
         start, stop = batch * p, min((batch + 1) * p, order.shape[0])
         s = steps[batch]
         if adaptive:
             s /= max(squared_norm(G), 1)
-        if stop - start == 1:
+        single = stop - start == 1 and indices.shape[1] < 3
+        # Single steps update K; its rounding errors are corrected now and then.
+        if not single or p > 1 or batch % CORRECT_EVERY == 0:
+            compute_gram(G, C, spare, K)
+        if single:
             row = order[start]
-            read_vector(X, first[row], second[row], v)
-            # If p > 1, this last batch of one follows larger batches, which do not update K.
-            if p > 1 or (batch + 1) % CORRECT_EVERY == 0:
-                recompute_gram(G, C, K)
-            if not scaled_single_step(v, target[row], sense[row], weight[row], s, inverse, G, K, L, z, w, u):
-                skipped += 1
-            continue
-        for k in range(r):
-            for j in range(d):
-                D[k, j] = 0
-        value = 0.0
-        zero = 0.0
-        for e in range(start, stop):
-            row = order[e]
-            read_vector(X, first[row], second[row], v)
-            prediction = project_image(G, v, z)
-            slope = weighted_slope(prediction, target[row], sense[row], weight[row])
-            value += slope * (prediction - target[row])
-            nothing = target[row] * 0
-            zero += weighted_slope(nothing, target[row], sense[row], weight[row]) * (nothing - target[row])
-            for k in range(r):
-                c = slope * z[k]
-                for j in range(d):
-                    D[k, j] += c * v[j]
-        if value != 0:
-            recompute_gram(G, C, K)
-            if not scaled_batch_step(D, value, zero, s / (stop - start), C, inverse, G, K, L):
-                skipped += 1
+            y, nothing = target[row], target[row] * 0
+            prediction = read_and_predict(X, columns, edges, indices, row, G, none, V, at, listed, z)
+            slope = weighted_slope(prediction, y, sense[row], weight[row])
+            zero = weighted_slope(nothing, y, sense[row], weight[row]) * (nothing - y)
+            value = slope * (prediction - y)
+            done = scaled_single_step(slope, value, zero, s, inverse, V, at, z, w, u, L, G, K)
+        else:
+            sums = sum_batch(
+                X, columns, edges, indices, target, sense, weight, order, start, stop, G, none, V, at, listed, z, D
+            )
+            s /= stop - start
+            done = sums.value == 0 or scaled_batch_step(sums.value, sums.zero, s, inverse, L, spare, D, G, K)
+        if not done:
+            skipped += 1
     return skipped

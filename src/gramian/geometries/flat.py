@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from gramian._kernels.online import Batches, Samples, flat_online
+from gramian._kernels.online import Batches, Samples, as_batches, flat_online
 from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, regularised
 from gramian.types import Matrix
 
@@ -42,7 +42,7 @@ class FlatPoint(Point):
     def descend(self, samples: Samples, batches: Batches) -> tuple[FlatPoint, int]:
         """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
         G = self.G.T.copy()
-        skipped = flat_online(*samples, *batches, G)
+        skipped = flat_online(*samples, *as_batches(batches), G)
         return FlatPoint(np.ascontiguousarray(G.T)), skipped
 
 

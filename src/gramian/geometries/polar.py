@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramian._kernels.online import Batches, Samples, polar_online
+from gramian._kernels.online import Batches, Samples, as_batches
+from gramian._kernels.online_polar import polar_online
 from gramian.geometries.cores import CORES, AffineCore, Core
 from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.grassmann import check_retraction
@@ -95,8 +96,8 @@ class PolarPoint(Point):
 
     def descend(self, samples: Samples, batches: Batches) -> tuple[PolarPoint, int]:
         """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
-        U, R = self.frame.T.copy(), self.core.root.copy()
-        skipped = polar_online(*samples, *batches, self.settings.weight, U, R)
+        U, R = np.ascontiguousarray(self.frame.T).copy(), np.ascontiguousarray(self.core.root).copy()
+        skipped = polar_online(*samples, *as_batches(batches), float(self.settings.weight), U, R)
         return PolarPoint(np.ascontiguousarray(U.T), AffineCore(R), self.settings), skipped
 
 

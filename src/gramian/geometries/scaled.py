@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from gramian._kernels.online import Batches, Samples
+from gramian._kernels.online import Batches, Samples, as_batches
 from gramian._kernels.online_scaled import scaled_online
+from gramian._kernels.rows import as_kernel_input
 from gramian.checks import as_real
 from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner, regularised
 from gramian.types import Matrix
@@ -98,10 +99,10 @@ class ScaledPoint(Point):
     def descend(self, samples: Samples, batches: Batches) -> tuple[ScaledPoint, int]:
         """Return the point after one step per batch, and the number of steps skipped because they were not finite."""
         G, moment = self.G.T.copy(), self.moment
-        none = np.empty((0, 0), G.dtype)
-        C = none if moment is None else np.ascontiguousarray(moment.C)
-        inverse = none if moment is None else np.ascontiguousarray(moment.solve(np.eye(len(C), dtype=C.dtype)))
-        skipped = scaled_online(*samples, *batches, C, inverse, G)
+        none = as_kernel_input(np.empty((0, 0), G.dtype))
+        C = none if moment is None else as_kernel_input(moment.C)
+        inverse = none if moment is None else as_kernel_input(moment.solve(np.eye(len(C), dtype=C.dtype)))
+        skipped = scaled_online(*samples, *as_batches(batches), C, inverse, G)
         return self.at(np.ascontiguousarray(G.T)), skipped
 
 

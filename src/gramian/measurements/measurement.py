@@ -14,10 +14,18 @@ __all__ = ["Changes", "Measurement", "SampleIndices", "Selection", "check_indice
 
 
 class SampleIndices(NamedTuple):
-    """The samples of measurements (x_i - x_j)(x_i - x_j)ᵀ, shape (m,) each; second is -1 for x_i alone."""
+    """The samples of measurements (x_i - x_j)(x_i - x_j)ᵀ, shape (m,) each; second is -1 for x_i alone.
+
+    If `third` is given, with indices k, then (x_i - x_k)(x_i - x_k)ᵀ is subtracted from each.
+    """
 
     first: Vector
     second: Vector
+    third: Vector | None = None
+
+    def columns(self) -> Matrix:
+        """Return the indices as one array, shape (m, 2) or (m, 3)."""
+        return np.column_stack([each for each in self if each is not None])
 
 
 class Changes(NamedTuple):
@@ -160,8 +168,8 @@ class Measurement(ABC):
     def sample_indices(self) -> SampleIndices | None:
         """Return indices i and j, shape (m,) each, if every X is (x_i - x_j)(x_i - x_j)ᵀ, or x_i x_iᵀ where j = -1.
 
-        None, the default, says that the matrices have another form. Only measurements of this form have compiled
-        online descent.
+        With a third array of indices k, (x_i - x_k)(x_i - x_k)ᵀ is subtracted. None, the default, says that the
+        matrices have another form. Only measurements of this form have compiled online descent.
         """
         return None
 

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
-from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Measurement,
+    SampleIndices,
+    Selection,
+    check_indices,
+    check_range,
+    check_rows,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Triplets"]
@@ -64,3 +72,8 @@ class Triplets(Measurement):
     def part(self, cut: slice) -> Triplets:
         """Return consecutive triplets of the same samples, without a copy."""
         return Triplets(self.triplets[cut])
+
+    def sample_indices(self) -> SampleIndices:
+        """Return the indices of the anchors, of the far and of the near samples, shape (m,) each."""
+        anchor, near, far = (np.ascontiguousarray(column) for column in self.triplets.T)
+        return SampleIndices(anchor, far, near)

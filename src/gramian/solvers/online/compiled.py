@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from gramian._kernels.online import Batches, Samples
+from gramian._kernels.online import Batches, Samples, as_samples
 from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
@@ -74,10 +74,10 @@ def compiled_samples(problem: Problem) -> Samples | None:
     indices = term.measurement.sample_indices()
     if indices is None or not term.loss.compiled:
         return None
-    X = problem.blocks[0].features.contiguous(differences=bool((indices.second >= 0).all()))
+    rows = problem.blocks[0].features.stored_rows(differences=bool((indices.second >= 0).all()))
     # The weights of a term sum to one over all measurements. A batch uses the mean of its losses instead.
     weight = term.weight * len(term.measurement)
-    return None if X is None else Samples(X, *indices, term.target, term.sense, weight)
+    return None if rows is None else as_samples(rows, indices.columns(), term.target, term.sense, weight)
 
 
 @cache
