@@ -88,7 +88,6 @@ def test_a_stream_does_not_begin_with_zeros(data):
     assert np.isfinite(model.partial_fit(X, y).partial_fit(0 * X, 0 * y).factor_).all()
 
 
-@pytest.mark.xfail(strict=True, reason="the level of a problem that W = 0 fits perfectly is 0, so nothing is damped")
 def test_a_problem_that_zero_fits_does_not_converge_far_from_it(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
@@ -45,7 +46,9 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
             y = read_labels(y)
         elif getattr(getattr(y, "dtype", None), "kind", "O") == "O":
             y = as_numbers("y", y)
-    return validate_data(estimator, X, y, **options)
+    # The sum of inf and -inf, by which scikit-learn looks for both, is not worth a warning before its error.
+    with np.errstate(invalid="ignore"):
+        return validate_data(estimator, X, y, **options)
 
 
 def resolve_part(name: str, value: Any, registry: Mapping[str, type[Kind]], kind: type[Kind]) -> Kind:

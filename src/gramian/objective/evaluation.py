@@ -51,10 +51,12 @@ class Evaluation:
 
     @property
     def level(self) -> float:
-        """√(f/f(0)) in [0, 1]: how far from a perfect fit, without units."""
+        """√(f/f(0)) in [0, 1]: how far from a perfect fit, without units; 1 if W = 0 fits perfectly and this does not."""
         zero = self.problem.value_at_zero
-        if not (zero > 0 and self.value >= 0):
+        if not (zero >= 0 and self.value > 0):
             return 0.0
+        if zero == 0:
+            return 1.0
         return float(min(1.0, (self.value / zero) ** 0.5))
 
     @property
