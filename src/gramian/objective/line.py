@@ -79,6 +79,10 @@ class Line:
         """Return value, slope and curvature at s, on a straight line."""
         return Derivatives(*(float(total) for total in self.start.problem.run(block.along, self.ahead, s=s)[1]))
 
+    def slope_at(self, s: float) -> float:
+        """Return the derivative at s, on a straight line, from the slopes of the evaluation there."""
+        return self.start.problem.run(block.slope, self.move(s).states, self.ahead)[1]
+
     @cached_property
     def guess(self) -> float:
         """The step to the minimum of the Gauss-Newton model; where that is flat, one as long as the factor."""
