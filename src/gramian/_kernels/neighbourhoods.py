@@ -95,9 +95,9 @@ def neighbourhood_tile(
 
 @njit(**OPTIONS)
 def moments_part(row: Any, mixed: Any, bend: Any, start: Any, stop: Any, shift: Any) -> Any:
-    """Return Σ e, Σ e b, Σ e b² and Σ e c over row[start:stop], where e = exp(score - shift), b and c from the tiles."""
-    sums = row.dtype.type(0), row.dtype.type(0), row.dtype.type(0), row.dtype.type(0)
-    total, first, second, third = sums
+    """Return Σ e, Σ e b, Σ e b² and Σ e c over a part of a row; e = exp(score - shift), b and c from other tiles."""
+    zero = row.dtype.type(0)
+    total, first, second, third = zero, zero, zero, zero
     for j in range(start, stop):
         e = exponential(row[j] - shift)
         eb = e * mixed[j]

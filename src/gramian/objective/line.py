@@ -75,6 +75,11 @@ class Line:
         """True if slope and curvature are known along the line."""
         return self.curve.straight
 
+    @property
+    def costly(self) -> bool:
+        """True if a trial step costs as much as an evaluation, apart from passes over the data."""
+        return any(getattr(term, "costly", False) for block in self.start.problem.blocks for term in block.terms)
+
     def along(self, s: float) -> Derivatives:
         """Return value, slope and curvature at s, on a straight line."""
         return Derivatives(*(float(total) for total in self.start.problem.run(block.along, self.ahead, s=s)[1]))

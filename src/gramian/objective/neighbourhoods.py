@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Neighbourhoods:
     anchors: Vector = None  # type: ignore[assignment]
     weight: Vector = None  # type: ignore[assignment]
     separable = False
+    #: A trial step costs as much as an evaluation.
+    costly = True
 
     def __post_init__(self) -> None:
         labels = np.unique(self.labels, return_inverse=True)[1]

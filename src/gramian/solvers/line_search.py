@@ -93,7 +93,8 @@ class Exact:
     """The minimum along a straight line, or a step by quadratic interpolation along a curve.
 
     On flat and scaled geometries predictions are polynomials in s. If the objective is a quartic in s (squared loss,
-    equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration. On curved
+    equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration; if trials are
+    costly, as with neighbourhoods, by `Wolfe`, which is not exact. On curved
     geometries the search starts at the Gauss-Newton step and improves it by quadratic interpolation.
 
     Parameters
@@ -122,7 +123,7 @@ class Exact:
         if not line.straight:
             return interpolate_step(line, previous, self.max_trials)
         if line.quartic is None:
-            return self.newton(line)
+            return Wolfe()(line, previous) if line.costly else self.newton(line)
         s = minimise_quartic(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:

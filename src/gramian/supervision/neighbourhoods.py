@@ -22,8 +22,10 @@ LARGEST_PRODUCT, LEAST_CAP = 120_000_000, 2_000
 FEW = 1_000
 #: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
 SCALES, TRIED = range(-12, 13), 500
-#: The weight of tr(W), in units of the mean variance of a feature, times the number of samples.
-PRICE = 24.0
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
+PRICE = 0.3
+#: With more features than this their variance is estimated from so many combinations.
+COMBINATIONS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class LabelNeighbourhoods(Supervision):
     Parameters
     ----------
     labels : array, shape (n,)
+    strength : float
+        A factor of the penalty on the trace of W.
 
     Examples
     --------
@@ -49,9 +53,9 @@ class LabelNeighbourhoods(Supervision):
 
     from_labels = True
     round_length = 20
-    takes_shrinkage = True
 
     labels: Any
+    strength: float = 1.0
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -104,6 +108,21 @@ class LabelNeighbourhoods(Supervision):
         """Return the neighbourhoods of the anchors of a round."""
         return [Neighbourhoods(self.labels, self.draw(situation.rng, self.round_sizes[index]))]
 
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""
+        price = self.strength * PRICE * len(start) / len(self)
+        return price * mean_variance(situation) * float(np.sum(start**2))
+
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
         return 0.0
+
+
+def mean_variance(situation: Situation) -> float:
+    """Return the mean variance of a feature; with many features, estimated from random combinations of them."""
+    d, dtype = situation.features.shape[1], situation.features.dtype
+    if d <= COMBINATIONS:
+        B = np.eye(d, dtype=dtype)
+    else:
+        B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
+    return float(np.sum(np.var(situation.image(B), axis=0, dtype=np.float64))) / d
