@@ -33,6 +33,15 @@ SIZES = {
     "optdigits": (5620, 64, 10),
     "pendigits": (10992, 16, 10),
     "yaleb": (2414, 1024, 38),
+    "sonar": (208, 60, 2),
+    "movement_libras": (360, 90, 15),
+    "winequality_red": (1599, 11, 6),
+    "page_blocks": (5472, 10, 5),
+    "phoneme": (5404, 5, 2),
+    "pima": (768, 8, 2),
+    "newthyroid": (215, 5, 3),
+    "monk_2": (432, 6, 2),
+    "spambase": (4597, 57, 2),
 }
 TESTS = {"usps": 2007, "isolet": 1559, "arcene": 100, "mnist": 10000, "newsgroups20": 7532}
 TESTS |= {"optdigits": 1797, "pendigits": 3498}

@@ -95,6 +95,16 @@ def scikit_learn_loader(loader: Callable[[], Any]) -> Callable[[], Dataset]:
     return load
 
 
+def keel_entry(n: int, d: int, classes: int, name: str) -> Entry:
+    """Return the entry of a set of n samples and d features of the KEEL repository."""
+    return Entry(
+        size=(n, d, classes),
+        origin=f"KEEL repository, `{name}`",
+        licence=UNSTATED,
+        remark="Nominal features are integer codes. The rows are in the order of KEEL.",
+    )
+
+
 PENDIGITS = Entry(
     size=(10992, 16, 10),
     origin=f'{UCI}, "Pen-Based Recognition of Handwritten Digits"; E. Alpaydin, F. Alimoglu, 1998',
@@ -245,6 +255,16 @@ CATALOGUE: dict[str, Entry] = {
         licence="research use",
         remark="32 x 32 grey values 0 .. 255, flattened by columns, sorted by person.",
     ),
+    # Sets of the tables of Suárez, García and Herrera (2021), in the version of KEEL.
+    "sonar": keel_entry(208, 60, 2, "sonar"),
+    "movement_libras": keel_entry(360, 90, 15, "movement_libras"),
+    "winequality_red": keel_entry(1599, 11, 6, "winequality-red"),
+    "page_blocks": keel_entry(5472, 10, 5, "page-blocks"),
+    "phoneme": keel_entry(5404, 5, 2, "phoneme"),
+    "pima": keel_entry(768, 8, 2, "pima"),
+    "newthyroid": keel_entry(215, 5, 3, "newthyroid"),
+    "monk_2": keel_entry(432, 6, 2, "monk-2"),
+    "spambase": keel_entry(4597, 57, 2, "spambase"),
 }
 
 #: Sets of the paper that are not available, and what to use instead.

@@ -116,10 +116,10 @@ def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
         check_number(name, getattr(learner, name), least=1, integer=True)
-    for name in ("pull", "shrinkage"):
-        check_number(name, getattr(learner, name), least=0)
-    if learner.regularisation != "auto":
-        check_number("regularisation", learner.regularisation, least=0)
+    check_number("pull", learner.pull, least=0)
+    for name in ("regularisation", "shrinkage"):
+        if getattr(learner, name) != "auto":
+            check_number(name, getattr(learner, name), least=0)
     if learner.n_constraints is not None:
         check_number("n_constraints", learner.n_constraints, least=1, integer=True)
 

@@ -12,7 +12,8 @@ from gramian.measurements import Each
 from gramian.objective import Block, Term
 from gramian.objective.terms import Summand
 from gramian.penalties import Toward
-from gramian.supervision import Supervision
+from gramian.situation import Situation
+from gramian.supervision import Begun
 from gramian.types import Matrix
 
 __all__ = ["Penalties", "resolve_penalties"]
@@ -38,11 +39,11 @@ class Penalties(NamedTuple):
 
 
 def resolve_penalties(
-    regularisation: float | str, shrinkage: float, supervision: Supervision, start: Matrix
+    regularisation: float | str, shrinkage: float | str, situation: Situation, begun: Begun
 ) -> Penalties:
-    """Return the penalty weights of a fit from the parameters of a MetricLearner and the start (d, r)."""
-    trace = shrinkage if supervision.takes_shrinkage else 0.0
-    if regularisation != "auto":
-        return Penalties(float(regularisation), trace)
+    """Return the penalty weights of a stage from the parameters of a MetricLearner."""
+    supervision, start = begun
     d, r = start.shape
-    return Penalties(supervision.default_penalty(r, d), trace)
+    toward = supervision.default_penalty(r, d) if regularisation == "auto" else float(regularisation)
+    trace = supervision.default_shrinkage(situation, start) if shrinkage == "auto" else float(shrinkage)
+    return Penalties(toward, trace)

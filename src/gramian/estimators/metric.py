@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,22 +9,20 @@ import numpy as np
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
+from gramian.estimators._choice import choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._penalties import Penalties, resolve_penalties
+from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import (
     Validated,
     advice_on_rounds,
-    ended_as_planned,
-    round_length,
     supervise_by_labels,
     with_labels,
 )
 from gramian.execution import Execution
 from gramian.geometries import Geometry
-from gramian.objective import Block, Problem
-from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
+from gramian.solvers import Solver
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import Begun, GivenPairs, GivenTriplets, Supervision
+from gramian.supervision import GivenPairs, GivenTriplets, Supervision
 from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.types import Matrix
 
@@ -45,8 +42,12 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     ----------
     n_components : int or None
         The rank r of W = G Gᵀ, and the dimension of `transform`; None for full rank.
-    constraints : {"triplets", "pairs"}
-        The constraints that `fit` makes of labels. "triplets": the `n_targets` nearest samples of the same class should
+    constraints : {"auto", "neighbourhoods", "triplets", "pairs"}
+        What `fit` makes of labels. "auto" tries neighbourhoods and triplets in several ways on a part of the samples,
+        and takes the way with the lowest error of nearest neighbours on held-out ones; `choice_` tells which.
+        "neighbourhoods": a neighbour drawn from all samples, the nearer the likelier, should be of the same class; the
+        logarithm of neighbourhood components analysis. "triplets": the `n_targets` nearest samples of the same class
+        should
         be nearer, by a margin, than the `n_impostors` nearest of other classes. "pairs", as in the paper: random pairs
         should have squared distances of at most l within a class and at least u between classes, where l and u are the
         5th and 95th percentiles under the start.
@@ -61,9 +62,12 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
         labels of c classes, and d/m for m other constraints on d features, so that few constraints change W little.
-    pull, shrinkage : float
-        Penalty weights for triplets of labels: of the mean squared distance of targets, and of tr(W)/tr(W₀), which
-        keeps W small in directions of little variance.
+    pull : float
+        The penalty weight of the mean squared distance of targets, for triplets of labels.
+    shrinkage : float or "auto"
+        The penalty weight of tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
+        triplets of labels, 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose d features have the mean variance v,
+        and 0 for other constraints.
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
         directions if r exceeds the number of discriminants.
@@ -102,6 +106,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float
         l and u, squared distances; set if constraints="pairs", or by `fit_pairs` with y.
+    choice_ : Choice
+        The name of the plan that constraints="auto" takes, and the errors of all plans on held-out samples.
     n_seen_ : int
         The number of samples, pairs or triplets learned from so far.
     n_iter_ : int
@@ -138,7 +144,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         self,
         n_components: int | None = None,
         *,
-        constraints: str = "triplets",
+        constraints: str = "auto",
         n_targets: int = 3,
         n_impostors: int = 10,
         n_rounds: int = 4,
@@ -146,7 +152,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         balanced: bool = False,
         regularisation: float | str = "auto",
         pull: float = 0.1,
-        shrinkage: float = 0.1,
+        shrinkage: float | str = "auto",
         init: str | Matrix = "auto",
         geometry: str | Geometry = "scaled",
         solver: str | Solver = "cg",
@@ -312,63 +318,35 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             with journal.phase("coordinates"):
                 coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
             situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
+            rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
+            with journal.phase("choosing a plan"):
+                plan, choice = choose_plan(self, situation, supervision, rank, resume=resume)
             with journal.phase("start"):
-                start = self._load_factor(coordinates) if resume else self._compute_start(situation)
-            with journal.phase("constraints"):
-                begun = supervision.begin(situation, start, resume=resume)
-                coordinates = coordinates.with_target_unit(begun.supervision.target_unit)
-            result = self._learn(situation, begun, journal, resume)
-            planned = ended_as_planned(result, supervision, resume)
-            if planned:
-                result = replace(result, message=planned)
+                start = self._load_factor(coordinates) if resume else self._compute_start(situation, rank, plan.start)
+            result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
+            coordinates = coordinates.with_target_unit(learned_by.target_unit)
             self._store_result(coordinates.to_user(result.point.G), result, journal)
+            self.choice_ = choice
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
-            self.__dict__.update(begun.supervision.summary())
+            self.__dict__.update(learned_by.summary())
             self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
             if isinstance(supervision, GivenPairs) and supervision.y is not None:
                 calibrate_on_pairs(self, X, supervision, threshold if resume else None)
         if not planned:
-            self._warn(result, *advice_on_rounds(supervision, resume))
+            self._warn(result, *advice_on_rounds(learned_by, resume))
         return self
 
-    def _learn(self, situation: Situation, begun: Begun, journal: Journal, resume: bool) -> Result:
-        """Return the result of the last round."""
-        supervision, start = begun
-        solver, geometry, factor = self._resolve_solver(situation.rng), self._resolve_geometry(), start
-        if resume:
-            # The penalty weight is 1 if as many samples were seen before as in this call.
-            penalties = Penalties(self.n_seen_ / len(supervision))
-        elif isinstance(solver, Online):
-            penalties = Penalties()
-        else:
-            penalties = resolve_penalties(self.regularisation, self.shrinkage, supervision, start)
-        length = round_length(supervision, resume)
-        if resume and not solver.stops:
-            solver = ConjugateGradient()
-        for index in range(1 if resume else supervision.n_rounds):
-            with journal.phase("constraints" if index else "problem"):
-                terms = supervision.terms(situation, factor, index)
-            # Mini-batches need a problem of one term, the constraints.
-            used = terms if solver.stops else terms[:1]
-            problem = Problem([Block(situation.features, used), *penalties.blocks(start)], situation.execution)
-            result = self._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
-            factor = result.point.G
-            if result.ending is Ending.HALTED:
-                break
-        return result
-
-    def _compute_start(self, situation: Situation) -> Matrix:
-        """Return the start (d, r), in the solver's coordinates."""
+    def _compute_start(self, situation: Situation, rank: int, name: str) -> Matrix:
+        """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
         n, d = situation.features.shape
-        rank = d if self.n_components is None else self.n_components
         if self.n_components is not None and rank > min(n, d):
             raise ValueError(
                 f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
                 "more samples."
             )
-        auto = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-        return resolve_start(self.init, situation, rank, choices=CHOICES, auto=auto)
+        usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+        return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
 
     def _load_factor(self, coordinates: Coordinates) -> Matrix:
         """Return the current factor (d, r), in the solver's coordinates."""

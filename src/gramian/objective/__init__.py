@@ -14,7 +14,8 @@ so an iteration of descent is two passes, on every geometry. `Problem.passes` co
 from gramian.objective.block import Block
 from gramian.objective.evaluation import Evaluation
 from gramian.objective.line import Line
+from gramian.objective.neighbourhoods import Neighbourhoods
 from gramian.objective.problem import Problem
 from gramian.objective.terms import Term
 
-__all__ = ["Block", "Evaluation", "Line", "Problem", "Term"]
+__all__ = ["Block", "Evaluation", "Line", "Neighbourhoods", "Problem", "Term"]

@@ -290,6 +290,12 @@ def along(block: Block, ahead: Direction, *, s: float) -> tuple[None, Vector]:
     return None, sum_totals(block.team.map(call_along, block.terms, ahead.lines, repeat(s)))
 
 
+def slope(block: Block, state: State, ahead: Direction) -> tuple[None, float]:
+    """Sum the derivative of the block's value along a direction, at a point of a straight curve."""
+    assert ahead.image is not None
+    return None, 2 * float(np.vdot(block.weigh(state.slopes, state.image), ahead.image))
+
+
 def move(block: Block, state: State, ahead: Direction, *, motion: Motion, s: float) -> tuple[State, Totals]:
     """Evaluate the block at a step along a curve, from images that are carried along: no pass."""
     image = motion.blend(state.image, ahead.image)

@@ -75,9 +75,18 @@ class Line:
         """True if slope and curvature are known along the line."""
         return self.curve.straight
 
+    @property
+    def costly(self) -> bool:
+        """True if a trial step costs as much as an evaluation, apart from passes over the data."""
+        return any(getattr(term, "costly", False) for block in self.start.problem.blocks for term in block.terms)
+
     def along(self, s: float) -> Derivatives:
         """Return value, slope and curvature at s, on a straight line."""
         return Derivatives(*(float(total) for total in self.start.problem.run(block.along, self.ahead, s=s)[1]))
+
+    def slope_at(self, s: float) -> float:
+        """Return the derivative at s, on a straight line, from the slopes of the evaluation there."""
+        return self.start.problem.run(block.slope, self.move(s).states, self.ahead)[1]
 
     @cached_property
     def guess(self) -> float:

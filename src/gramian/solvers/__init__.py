@@ -9,7 +9,7 @@ from gramian.solvers.conjugate_gradient import ConjugateGradient
 from gramian.solvers.gradient_descent import GradientDescent
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Journal
-from gramian.solvers.line_search import Armijo, Exact
+from gramian.solvers.line_search import Armijo, Exact, Wolfe
 from gramian.solvers.loop import minimize
 from gramian.solvers.online import Online
 from gramian.solvers.solver import Ending, Record, Result, Solver, Step
@@ -30,6 +30,7 @@ __all__ = [
     "Solver",
     "Step",
     "TrustRegion",
+    "Wolfe",
     "minimize",
 ]
 

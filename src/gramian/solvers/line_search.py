@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gramian.checks import check_number
 from gramian.objective import Line
 from gramian.types import Vector
 
-__all__ = ["Armijo", "Exact", "Search"]
+__all__ = ["Armijo", "Exact", "Search", "Wolfe"]
 
 
 class Search(Protocol):
@@ -93,7 +93,8 @@ class Exact:
     """The minimum along a straight line, or a step by quadratic interpolation along a curve.
 
     On flat and scaled geometries predictions are polynomials in s. If the objective is a quartic in s (squared loss,
-    equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration. On curved
+    equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration; if trials are
+    costly, as with neighbourhoods, by `Wolfe`, which is not exact. On curved
     geometries the search starts at the Gauss-Newton step and improves it by quadratic interpolation.
 
     Parameters
@@ -122,7 +123,7 @@ class Exact:
         if not line.straight:
             return interpolate_step(line, previous, self.max_trials)
         if line.quartic is None:
-            return self.newton(line)
+            return Wolfe()(line, previous) if line.costly else self.newton(line)
         s = minimise_quartic(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:
@@ -150,6 +151,88 @@ class Exact:
             fallback = 4 * s if np.isinf(high) else 0.5 * (low + high)
             s = proposed if low < proposed < min(high, 10 * s) else fallback
         return best
+
+
+@dataclass(frozen=True)
+class Wolfe:
+    """A step that satisfies the strong conditions of Wolfe, by cubic interpolation.
+
+    It suits objectives whose trial steps are as costly as an evaluation, as those of neighbourhoods: most searches
+    need one trial. On curves that are not straight it is the search by parabolas of `Exact`.
+
+    Parameters
+    ----------
+    decrease : float
+        f(s) must be at most f(0) + decrease · s · f'(0).
+    flatness : float
+        |f'(s)| must be at most flatness · |f'(0)|.
+    max_trials : int
+        The largest number of trials in a search; the best step so far is taken then.
+
+    Examples
+    --------
+    >>> from gramian.solvers import ConjugateGradient, Wolfe
+    >>> ConjugateGradient(search=Wolfe(flatness=0.1))
+    ConjugateGradient(search=Wolfe(decrease=0.0001, flatness=0.1, max_trials=20))
+    """
+
+    decrease: float = 1e-4
+    flatness: float = 0.4
+    max_trials: int = 20
+
+    def __post_init__(self) -> None:
+        check_number("decrease", self.decrease, least=0, strict=True, below=1)
+        check_number("flatness", self.flatness, least=0, strict=True, below=1)
+        check_number("max_trials", self.max_trials, least=1, integer=True)
+
+    def __call__(self, line: Line, previous: float | None) -> float:
+        """Return the step; 0 if none of max_trials lowers the objective."""
+        if not line.straight:
+            return interpolate_step(line, previous, self.max_trials)
+        low, best, ceiling = Trial(0.0, line.value, line.slope), 0.0, np.inf
+        high: Trial | None = None
+        s = previous if previous else line.guess
+        for _ in range(self.max_trials):
+            value = line.move(s).value
+            if not np.isfinite(value):
+                ceiling, s = s, 0.5 * (low.s + s)
+                continue
+            trial = Trial(s, value, line.slope_at(s))
+            low_enough = value <= line.value + self.decrease * s * line.slope + line.start.noise
+            if low_enough and abs(trial.slope) <= self.flatness * abs(line.slope):
+                return s
+            if low_enough and value <= low.value:
+                best = s
+            if not low_enough or value > low.value or trial.slope > 0:
+                high = trial
+            else:
+                low = trial
+            s = min(next_trial(low, high), 0.5 * (low.s + ceiling))
+        return best
+
+
+class Trial(NamedTuple):
+    """A step, and the value and slope of the objective there."""
+
+    s: float
+    value: float
+    slope: float
+
+
+def next_trial(low: Trial, high: Trial | None) -> float:
+    """Return the minimum of a cubic between two trials, kept away from both; a longer step if there is no second."""
+    if high is None:
+        return 4 * low.s
+    width = high.s - low.s
+    # The cubic with the values and slopes of both trials.
+    d1 = low.slope + high.slope - 3 * (high.value - low.value) / width
+    root = d1 * d1 - low.slope * high.slope
+    if not root >= 0:
+        return low.s + 0.5 * width
+    d2 = root**0.5
+    denominator = high.slope - low.slope + 2 * d2
+    step = 1 - (high.slope + d2 - d1) / denominator if denominator else 0.5
+    return low.s + float(np.clip(step, 0.1, 0.9)) * width
 
 
 def minimise_quartic(quartic: Vector) -> float:

@@ -5,10 +5,12 @@ from any of them; kinds that are made from class labels can also be named in `Me
 """
 
 from gramian.situation import Situation
+from gramian.supervision.choice import LabelChoice
 from gramian.supervision.labels import LabelPairs, LabelTriplets
+from gramian.supervision.neighbourhoods import LabelNeighbourhoods
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.sampling import labelled_pairs, nearest_triplets, random_pairs
-from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.supervision.triplets import GivenTriplets
 
 __all__ = [
@@ -16,8 +18,11 @@ __all__ = [
     "Begun",
     "GivenPairs",
     "GivenTriplets",
+    "LabelChoice",
+    "LabelNeighbourhoods",
     "LabelPairs",
     "LabelTriplets",
+    "Plan",
     "Situation",
     "Supervision",
     "labelled_pairs",
@@ -26,6 +31,8 @@ __all__ = [
 ]
 
 SUPERVISIONS: dict[str, type[Supervision]] = {
+    "auto": LabelChoice,
+    "neighbourhoods": LabelNeighbourhoods,
     "triplets": LabelTriplets,
     "pairs": LabelPairs,
     "given pairs": GivenPairs,

@@ -23,6 +23,8 @@ __all__ = ["LabelPairs", "LabelTriplets"]
 ANCHORS = 10_000
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
 PENALTY = 0.06
+#: The weight of the penalty on the trace of W.
+SHRINKAGE = 0.1
 #: Pairs drawn for each ordered pair of classes, as in the paper.
 PAIRS_PER_CLASSES = 40
 #: The largest default number of pairs, whatever the numbers of classes and samples.
@@ -56,7 +58,6 @@ class LabelTriplets(Supervision):
 
     from_labels = True
     round_length = 15
-    takes_shrinkage = True
 
     labels: Any
     _: KW_ONLY
@@ -115,6 +116,10 @@ class LabelTriplets(Supervision):
         n, dtype = len(self.labels), situation.features.dtype
         pull = [pull_term(triplets, n, self.pull, dtype)] if self.pull > 0 else []
         return [triplet_term(triplets, dtype), *pull]
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return 0.1: W stays small in directions of little variance."""
+        return SHRINKAGE
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0.06 (1 + 3 r c/n) for n samples of c classes."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
-from gramian.objective import Term
+from gramian.objective.terms import Summand
 from gramian.situation import Situation
 from gramian.types import Matrix
 
-__all__ = ["Begun", "Supervision"]
+__all__ = ["Begun", "Plan", "Supervision"]
 
 
 class Begun(NamedTuple):
@@ -30,6 +31,29 @@ class Begun(NamedTuple):
     start: Matrix
 
 
+class Plan(NamedTuple):
+    """How a distance is learned: by which supervision, one stage after the other, and from which start.
+
+    Attributes
+    ----------
+    name : str
+    stages : tuple of Supervision
+        Each stage starts from the result of the one before.
+    start : str
+        The start of the first stage, as MetricLearner's `init`; used if `init` is "auto".
+
+    Examples
+    --------
+    >>> from gramian.supervision import GivenTriplets, Plan
+    >>> Plan("triplets", (GivenTriplets([[0, 1, 2]]),)).start
+    'auto'
+    """
+
+    name: str
+    stages: tuple[Supervision, ...]
+    start: str = "auto"
+
+
 class Supervision(ABC):
     """What is asked of a distance. Subclasses are frozen dataclasses: a fit makes new ones and changes none.
 
@@ -46,8 +70,6 @@ class Supervision(ABC):
     from_labels: ClassVar[bool] = False
     #: Iterations of a round at the most; None for no limit but max_iter.
     round_length: ClassVar[int | None] = None
-    #: True if the penalty `shrinkage` on the trace of W applies.
-    takes_shrinkage: ClassVar[bool] = False
 
     #: Class labels (n,), where there are any.
     labels: Any = None
@@ -77,12 +99,20 @@ class Supervision(ABC):
         """
 
     @abstractmethod
-    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> Sequence[Summand]:
         """Return the terms of a round, found in the metric of the present factor (d, r); the first has index 0."""
 
     @abstractmethod
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return the default of `regularisation`: the weight of the penalty on leaving the start."""
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return the default of `shrinkage`: the weight of the penalty tr(W)/tr(W₀), for the start (d, r)."""
+        return 0.0
+
+    def plans(self, rank: int, n_features: int) -> list[Plan]:
+        """Return the plans of a fit of this rank; of several, the fit takes the best on held-out samples."""
+        return [Plan(type(self).__name__, (self,))]
 
     def summary(self) -> dict[str, Any]:
         """Return what a fitted estimator keeps of the supervision, by attribute name."""

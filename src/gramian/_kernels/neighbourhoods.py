@@ -1,0 +1,171 @@
+"""Compiled tiles of neighbourhoods: the softmax of a sample over its own class and over the other classes.
+
+The samples are sorted by class, so that the class of an anchor is a range of columns. A tile has a row for each of some
+anchors and a column for each sample. It holds scores u_ij = 2 <z_i, z_j> - ‖z_j‖², which are minus the squared
+distances plus ‖z_i‖², a constant of the row. The images must be finite: some kernels assume that there is no NaN.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from gramian._kernels.compiled import OPTIONS, compiled
+from gramian._kernels.exponential import exponential
+
+#: Without `nnan` the search for the largest score is not vectorised.
+FINITE = {**OPTIONS, "fastmath": {"reassoc", "contract", "nnan", "nsz"}}
+
+
+@njit(**FINITE)
+def score_part(row: Any, norms: Any, start: Any, stop: Any, skip: Any) -> Any:
+    """Replace products row[start:stop] by scores, that of the anchor itself by -inf; return the largest score."""
+    for j in range(start, stop):
+        row[j] = 2 * row[j] - norms[j]
+    if start <= skip < stop:
+        row[skip] = -np.inf
+    largest = row.dtype.type(-np.inf)
+    for j in range(start, stop):
+        largest = max(largest, row[j])
+    return largest
+
+
+@njit(**OPTIONS)
+def exponentiate(row: Any, start: Any, stop: Any, shift: Any) -> Any:
+    """Replace scores row[start:stop] by exp(score - shift), and return their sum."""
+    total = row.dtype.type(0)
+    for j in range(start, stop):
+        e = exponential(row[j] - shift)
+        row[j] = e
+        total += e
+    return float(total)
+
+
+@njit(**OPTIONS)
+def scale_and_add(row: Any, start: Any, stop: Any, factor: Any, total: Any) -> None:
+    """Multiply row[start:stop] by a factor, and add the result to total[start:stop]."""
+    for j in range(start, stop):
+        row[j] *= factor
+        total[j] += row[j]
+
+
+@compiled
+def neighbourhood_tile(
+    tile: Any, norms: Any, anchors: Any, starts: Any, stops: Any, weight: Any, loss: Any, columns: Any
+) -> None:
+    """Replace the products <z_i, z_j> of anchors with all samples by ∂f/∂d_ij; write -log p_i of each anchor.
+
+    p_i is the share of the anchor's own class in Σ_j exp(-d_ij) over j ≠ i, and f = Σ weight_i · (-log p_i). The
+    rows of ∂f/∂d_ij have the sum 0.
+
+    Parameters
+    ----------
+    tile : array, shape (a, N)
+        The products; overwritten.
+    norms : array, shape (N,)
+        ‖z_j‖².
+    anchors : array of int, shape (a,)
+        Columns of the anchors themselves.
+    starts, stops : array of int, shape (a,)
+        The range of columns of each anchor's class; it is not all columns, and has at least two.
+    weight : array, shape (a,)
+    loss : array, shape (a,)
+        Overwritten by -log p_i.
+    columns : array, shape (N,)
+        The sums of the columns are added to it.
+    """
+    n = tile.shape[1]
+    number = tile.dtype.type
+    for a in range(tile.shape[0]):
+        row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
+        own = score_part(row, norms, start, stop, i)
+        other = max(score_part(row, norms, 0, start, i), score_part(row, norms, stop, n, i))
+        own_sum = exponentiate(row, start, stop, own)
+        other_sum = exponentiate(row, 0, start, other) + exponentiate(row, stop, n, other)
+        row[i] = 0
+        # The logarithm of the odds (1 - p)/p.
+        odds = float(other) - float(own) + np.log(other_sum / own_sum)
+        small = np.exp(-abs(odds))
+        loss[a] = max(odds, 0.0) + np.log1p(small)
+        miss = weight[a] * ((1.0 if odds > 0 else small) / (1 + small))
+        scale_and_add(row, start, stop, number(miss / own_sum), columns)
+        scale_and_add(row, 0, start, number(-miss / other_sum), columns)
+        scale_and_add(row, stop, n, number(-miss / other_sum), columns)
+
+
+@njit(**OPTIONS)
+def moments_part(row: Any, mixed: Any, bend: Any, start: Any, stop: Any, shift: Any) -> Any:
+    """Return Σ e, Σ e b, Σ e b² and Σ e c over a part of a row; e = exp(score - shift), b and c from other tiles."""
+    zero = row.dtype.type(0)
+    total, first, second, third = zero, zero, zero, zero
+    for j in range(start, stop):
+        e = exponential(row[j] - shift)
+        eb = e * mixed[j]
+        total += e
+        first += eb
+        second += eb * mixed[j]
+        third += e * bend[j]
+    return float(total), float(first), float(second), float(third)
+
+
+@compiled
+def line_tile(
+    tile: Any, mixed: Any, bend: Any, norms: Any, anchors: Any, starts: Any, stops: Any, weight: Any, sums: Any
+) -> None:
+    """Add Σ weight_i · (-log p_i), its first and its second derivative in s to sums (4,), and the last variance term.
+
+    Parameters
+    ----------
+    tile : array, shape (a, N)
+        The products <z_i, z_j>; overwritten.
+    mixed, bend : array, shape (a, N)
+        The first and the second derivative of the squared distances d_ij in s.
+    norms, anchors, starts, stops, weight
+        As in `neighbourhood_tile`.
+    sums : array of float64, shape (4,)
+        The fourth entry is the sum of weight_i times the variance of `mixed` over all samples, which is not negative.
+    """
+    n = tile.shape[1]
+    for a in range(tile.shape[0]):
+        row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
+        own = score_part(row, norms, start, stop, i)
+        other = max(score_part(row, norms, 0, start, i), score_part(row, norms, stop, n, i))
+        e, eb, ebb, ec = moments_part(row, mixed[a], bend[a], start, stop, own)
+        f, fb, fbb, fc = moments_part(row, mixed[a], bend[a], 0, start, other)
+        g, gb, gbb, gc = moments_part(row, mixed[a], bend[a], stop, n, other)
+        f, fb, fbb, fc = f + g, fb + gb, fbb + gbb, fc + gc
+        odds = float(other) - float(own) + np.log(f / e)
+        small = np.exp(-abs(odds))
+        miss = (1.0 if odds > 0 else small) / (1 + small)
+        hit = (small if odds > 0 else 1.0) / (1 + small)
+        mean, other_mean = eb / e, fb / f
+        variance, other_variance = ebb / e - mean * mean, fbb / f - other_mean * other_mean
+        gap = mean - other_mean
+        whole = hit * variance + miss * other_variance + hit * miss * gap * gap
+        sums[0] += weight[a] * (max(odds, 0.0) + np.log1p(small))
+        sums[1] += weight[a] * miss * gap
+        sums[2] += weight[a] * (miss * (ec / e - fc / f) - variance + whole)
+        sums[3] += weight[a] * whole
+
+
+@compiled
+def curvature_tile(tile: Any, mixed: Any, norms: Any, anchors: Any, weight: Any, columns: Any) -> float:
+    """Replace the products <z_i, z_j> by weight_i q_ij (b_ij - mean_i), where q_i is the softmax over all samples.
+
+    b_ij, in `mixed`, is the derivative of d_ij, and mean_i is its mean under q_i. Return the sum of weight_i times the
+    variance of b_i under q_i. The sums of the columns are added to `columns`.
+    """
+    n, form = tile.shape[1], 0.0
+    for a in range(tile.shape[0]):
+        row, i = tile[a], anchors[a]
+        shift = score_part(row, norms, 0, n, i)
+        total, first, second, _ = moments_part(row, mixed[a], mixed[a], 0, n, shift)
+        exponentiate(row, 0, n, shift)
+        row[i] = 0
+        mean = first / total
+        form += weight[a] * (second / total - mean * mean)
+        centre, factor = row.dtype.type(mean), row.dtype.type(weight[a] / total)
+        for j in range(n):
+            row[j] *= factor * (mixed[a, j] - centre)
+            columns[j] += row[j]
+    return form

@@ -1,0 +1,163 @@
+"""The choice between plans of a fit: each is tried on a part of the samples, and judged on held-out ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from gramian.estimators._learning import learn_by_plan
+from gramian.estimators._rounds import with_labels
+from gramian.situation import Situation
+from gramian.solvers import Journal
+from gramian.supervision import Plan, Supervision
+from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
+
+if TYPE_CHECKING:
+    from gramian.estimators.metric import MetricLearner
+
+__all__ = ["Choice", "choose_plan"]
+
+#: A trial uses at most so many samples, of which a third is held out.
+PART, HELD_OUT = 1800, 1 / 3
+#: With few samples, trials are repeated with other held-out ones, until so many were held out.
+ENOUGH, MOST_SPLITS = 300, 4
+#: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
+NEIGHBOURS = (1, 3, 5, 7, 9)
+#: With more features than this the samples are not compared in plain Euclidean distance.
+LARGEST_EUCLID = 2000
+
+
+class Choice(NamedTuple):
+    """The plan of a fit, and the mean errors of nearest neighbours on held-out samples that led to it.
+
+    Attributes
+    ----------
+    plan : str
+        The name of the plan.
+    errors : dict of str to float
+        The errors of all plans, and of "start" and "euclid", which learn nothing.
+    """
+
+    plan: str
+    errors: dict[str, float]
+
+
+class Chosen(NamedTuple):
+    """A plan, and why."""
+
+    plan: Plan
+    choice: Choice
+
+
+def choose_plan(
+    learner: MetricLearner, situation: Situation, supervision: Supervision, rank: int, *, resume: bool = False
+) -> Chosen:
+    """Return the plan with the lowest error on held-out samples, the first of several.
+
+    A stream goes on as it began. Mini-batches are of triplets. Warns if no plan beats the start or plain Euclidean
+    distance.
+    """
+    plans = supervision.plans(rank, situation.features.shape[1])
+    if len(plans) > 1 and not isinstance(learner.init, str):
+        plans = [plan for plan in plans if plan.start == "auto"]
+    if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
+        plans = [plan for plan in plans if plan.name == "triplets"]
+    if resume:
+        name = learner.choice_.plan
+        plan = next((plan for plan in plans if plan.name == name), plans[0])
+        return Chosen(plan._replace(stages=plan.stages[-1:]), learner.choice_)
+    if len(plans) == 1:
+        return Chosen(plans[0], Choice(plans[0].name, {}))
+    assert situation.labels is not None
+    labels = np.unique(situation.labels, return_inverse=True)[1]
+    errors: dict[str, list[float]] = {}
+    for split in draw_splits(labels, situation.rng):
+        for name, value in Trial(learner, situation, labels, split, rank).errors(plans).items():
+            errors.setdefault(name, []).append(value)
+    means = {name: float(np.mean(values)) for name, values in errors.items()}
+    best = plans[int(np.argmin([means[plan.name] for plan in plans]))]
+    warn_if_useless(best.name, means)
+    return Chosen(best, Choice(best.name, means))
+
+
+def warn_if_useless(name: str, errors: dict[str, float]) -> None:
+    """Warn if the start or plain Euclidean distance has a lower error than the plan of this name."""
+    words = {"start": "the start, which learns nothing but discriminants", "euclid": "plain Euclidean distance"}
+    better = {known: errors[known] for known in words if errors.get(known, np.inf) < errors[name]}
+    if better:
+        other = min(better, key=better.__getitem__)
+        warn_user(
+            f"on held-out samples {words[other]} has a lower error ({better[other]:.1%}) than the best way to learn "
+            f"({errors[name]:.1%}). Compare them by cross-validation, or change n_components.",
+            UserWarning,
+        )
+
+
+class Split(NamedTuple):
+    """Indices of samples that are learned from, and of samples that are held out."""
+
+    train: Vector
+    test: Vector
+
+
+def draw_splits(labels: Vector, rng: np.random.Generator) -> list[Split]:
+    """Return splits of a part of the samples; several where few are held out."""
+    n = len(labels)
+    size = min(n, PART)
+    count = int(np.clip(-(-ENOUGH // max(int(size * HELD_OUT), 1)), 1, MOST_SPLITS))
+    return [draw_split(labels, size, rng) for _ in range(count)]
+
+
+def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
+    """Return a split of so many samples, with the classes in their proportions; two of each class are not held out."""
+    order = rng.permutation(len(labels))[:size]
+    # The position of each sample among those of its class, in random order, decides.
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    counts = np.bincount(labels[by_class])
+    counts = counts[counts > 0]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    position = np.arange(size) - np.repeat(starts, counts)
+    quota = np.repeat(np.minimum(np.round(counts * HELD_OUT), np.maximum(counts - 2, 0)), counts)
+    held = position < quota
+    return Split(np.sort(by_class[~held]), np.sort(by_class[held]))
+
+
+class Trial:
+    """A split of the samples on which plans are tried."""
+
+    def __init__(self, learner: MetricLearner, situation: Situation, labels: Vector, split: Split, rank: int) -> None:
+        features, (train, test) = situation.features, split
+        self.learner, self.rank = learner, rank
+        self.labels, self.truth = labels[train], labels[test]
+        self.situation = situation._replace(features=features.take(train), labels=self.labels)
+        self.held_out = situation._replace(features=features.take(test))
+
+    def errors(self, plans: list[Plan]) -> dict[str, float]:
+        """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
+        starts: dict[str, Matrix] = {}
+        errors: dict[str, float] = {}
+        for plan in plans:
+            if plan.start not in starts:
+                starts[plan.start] = self.learner._compute_start(self.situation, self.rank, plan.start)
+            stages = tuple(with_labels(stage, self.labels) for stage in plan.stages)
+            learned = learn_by_plan(
+                self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
+            )
+            errors[plan.name] = self.error(learned.result.point.G)
+        d, dtype = self.situation.features.shape[1], self.situation.features.dtype
+        errors["start"] = min(self.error(start) for start in starts.values())
+        if d <= LARGEST_EUCLID:
+            errors["euclid"] = self.error(np.eye(d, dtype=dtype))
+        return errors
+
+    def error(self, factor: Matrix) -> float:
+        """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers."""
+        search = NearestNeighbors(n_neighbors=min(max(NEIGHBOURS), len(self.labels)), algorithm="brute")
+        search.fit(self.situation.image(factor))
+        near = self.labels[search.kneighbors(self.held_out.image(factor), return_distance=False)]
+        votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
+        wrong = [np.mean(votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth) for k in NEIGHBOURS]
+        return float(np.mean(wrong))

@@ -1,0 +1,71 @@
+"""The stages and rounds of a fit of a distance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from gramian.estimators._penalties import Penalties, resolve_penalties
+from gramian.estimators._rounds import ended_as_planned, round_length
+from gramian.objective import Block, Problem
+from gramian.situation import Situation
+from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result
+from gramian.supervision import Begun, Plan, Supervision
+from gramian.types import Matrix
+
+if TYPE_CHECKING:
+    from gramian.estimators.metric import MetricLearner
+
+__all__ = ["Learned", "learn_by_plan", "learn_stage"]
+
+
+class Learned(NamedTuple):
+    """The result of the last stage, its supervision, and whether it ended after the planned number of iterations."""
+
+    result: Result
+    supervision: Supervision
+    planned: bool
+
+
+def learn_by_plan(
+    learner: MetricLearner, situation: Situation, plan: Plan, start: Matrix, journal: Journal, *, resume: bool = False
+) -> Learned:
+    """Return what the last stage of a plan learns from a start (d, r)."""
+    for supervision in plan.stages:
+        with journal.phase("constraints"):
+            begun = supervision.begin(situation, start, resume=resume)
+        result = learn_stage(learner, situation, begun, journal, resume)
+        start = result.point.G
+        if result.ending is Ending.HALTED:
+            break
+    message = ended_as_planned(result, supervision, resume)
+    return Learned(replace(result, message=message) if message else result, begun.supervision, bool(message))
+
+
+def learn_stage(
+    learner: MetricLearner, situation: Situation, begun: Begun, journal: Journal, resume: bool = False
+) -> Result:
+    """Return the result of the last round of a stage."""
+    supervision, start = begun
+    solver, geometry, factor = learner._resolve_solver(situation.rng), learner._resolve_geometry(), start
+    if resume:
+        # The penalty weight is 1 if as many samples were seen before as in this call.
+        penalties = Penalties(learner.n_seen_ / len(supervision))
+    elif isinstance(solver, Online):
+        penalties = Penalties()
+    else:
+        penalties = resolve_penalties(learner.regularisation, learner.shrinkage, situation, begun)
+    length = round_length(supervision, resume)
+    if resume and not solver.stops:
+        solver = ConjugateGradient()
+    for index in range(1 if resume else supervision.n_rounds):
+        with journal.phase("constraints" if index else "problem"):
+            terms = supervision.terms(situation, factor, index)
+        # Mini-batches need a problem of one term, the constraints.
+        used = terms if solver.stops else terms[:1]
+        problem = Problem([Block(situation.features, used), *penalties.blocks(start)], situation.execution)
+        result = learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
+        factor = result.point.G
+        if result.ending is Ending.HALTED:
+            break
+    return result

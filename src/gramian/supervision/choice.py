@@ -1,0 +1,95 @@
+"""Class labels without a word on how to use them: several plans, of which a fit takes the best on held-out samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
+
+from gramian.objective.terms import Summand
+from gramian.situation import Situation
+from gramian.supervision.checks import validate_labels
+from gramian.supervision.labels import LabelTriplets
+from gramian.supervision.neighbourhoods import LabelNeighbourhoods
+from gramian.supervision.supervision import Begun, Plan, Supervision
+from gramian.types import Matrix
+
+__all__ = ["LabelChoice"]
+
+#: Targets and impostors of each sample, where many are asked for.
+MANY_TARGETS, MANY_IMPOSTORS = 10, 30
+#: How many times the usual penalty a strong one is.
+STRONG = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChoice(Supervision):
+    """Neighbourhoods or triplets of class labels, whichever is better on held-out samples.
+
+    Parameters
+    ----------
+    labels : array, shape (n,)
+    triplets : LabelTriplets
+        The settings of triplets.
+
+    Examples
+    --------
+    >>> from gramian.supervision import LabelChoice
+    >>> [plan.name for plan in LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)]
+    ['neighbourhoods', 'strong neighbourhoods', 'triplets', 'many triplets', 'triplets, then neighbourhoods']
+    """
+
+    from_labels = True
+
+    labels: Any
+    _: KW_ONLY
+    triplets: LabelTriplets | None = None
+
+    @classmethod
+    def from_learner(cls, y: Any, learner: Any) -> Self:
+        """Return the choice for class labels y, with the settings of a MetricLearner."""
+        return cls(y, triplets=LabelTriplets.from_learner(y, learner))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with labels as an array.
+
+        Raises a ValueError unless there are at least two classes, one of them with two samples.
+        """
+        labels = validate_labels(self.labels, n_samples)
+        triplets = LabelTriplets(labels) if self.triplets is None else replace(self.triplets, labels=labels)
+        return replace(self, labels=labels, triplets=triplets.validate(n_samples))
+
+    def plans(self, rank: int, n_features: int) -> list[Plan]:
+        """Return the plans that are compared, the first one preferred."""
+        triplets = LabelTriplets(self.labels) if self.triplets is None else self.triplets
+        many = replace(triplets, n_targets=MANY_TARGETS, n_impostors=MANY_IMPOSTORS)
+        near, strong = LabelNeighbourhoods(self.labels), LabelNeighbourhoods(self.labels, strength=STRONG)
+        plans = [
+            Plan("neighbourhoods", (near,)),
+            Plan("strong neighbourhoods", (strong,)),
+            Plan("triplets", (triplets,)),
+            Plan("many triplets", (many,)),
+        ]
+        if rank < n_features:
+            return [*plans, Plan("triplets, then neighbourhoods", (triplets, near))]
+        from_lda = [
+            Plan("neighbourhoods from discriminants", (near,), "lda"),
+            Plan("triplets from discriminants", (triplets,), "lda"),
+        ]
+        return [*plans, *from_lda]
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Begin with triplets: a stream continues with them."""
+        assert self.triplets is not None
+        return self.triplets.begin(situation, start, resume=resume)
+
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> Sequence[Summand]:
+        """Raise an error: a plan has terms, a choice of plans has none."""
+        raise TypeError("LabelChoice has no terms of its own; take one of its plans.")
+
+    def default_penalty(self, rank: int, n_features: int) -> float:
+        """Return 0; each plan has its own."""
+        return 0.0

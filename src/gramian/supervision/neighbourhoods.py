@@ -1,0 +1,128 @@
+"""Class labels, turned into neighbourhoods: all samples as neighbours of a growing number of anchors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from gramian.objective import Neighbourhoods
+from gramian.situation import Situation
+from gramian.supervision.checks import validate_labels
+from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.triplets import bring_near_one
+from gramian.types import Matrix, Vector
+
+__all__ = ["LabelNeighbourhoods"]
+
+#: Anchors times samples at the most in a round, and the least number of anchors that this leaves.
+LARGEST_PRODUCT, LEAST_CAP = 120_000_000, 2_000
+#: From more samples than this on, the first rounds have fewer anchors than the last.
+FEW = 1_000
+#: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
+SCALES, TRIED = range(-12, 13), 500
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
+PRICE = 0.3
+#: With more features than this their variance is estimated from so many combinations.
+COMBINATIONS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class LabelNeighbourhoods(Supervision):
+    """The probability that a sample's neighbour, drawn from all samples, is of its class; its mean logarithm.
+
+    The first rounds draw some of the samples as anchors, later rounds more. All samples are their neighbours.
+
+    Parameters
+    ----------
+    labels : array, shape (n,)
+    strength : float
+        A factor of the penalty on the trace of W.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array
+    >>> from gramian.supervision import LabelNeighbourhoods, Situation
+    >>> situation = Situation(Array(np.array([[0.0], [1.0], [1.5], [9.0]])), np.random.default_rng(0))
+    >>> begun = LabelNeighbourhoods([0, 0, 1, 1]).validate(4).begin(situation, np.eye(1))
+    >>> [len(term) for term in begun.supervision.terms(situation, begun.start)]
+    [4]
+    """
+
+    from_labels = True
+    round_length = 20
+
+    labels: Any
+    strength: float = 1.0
+
+    @classmethod
+    def from_learner(cls, y: Any, learner: Any) -> Self:
+        """Return the neighbourhoods of class labels y."""
+        return cls(y)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_rounds(self) -> int:  # type: ignore[override]
+        """The number of rounds."""
+        return len(self.round_sizes)
+
+    @property
+    def round_sizes(self) -> list[int]:
+        """The number of anchors of each round."""
+        n = len(self.labels)
+        most = min(n, max(LARGEST_PRODUCT // n, LEAST_CAP))
+        return [most, most] if most <= FEW else [most // 4, most // 2, most]
+
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with labels as an array.
+
+        Raises a ValueError unless there are at least two classes, one of them with two samples.
+        """
+        return replace(self, labels=validate_labels(self.labels, n_samples))
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the supervision, and the start at the scale with the lowest objective."""
+        if resume:
+            return Begun(self, start)
+        start = bring_near_one(start)
+        Z = situation.image(start)
+        Z = Z - Z.mean(axis=0)
+        typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
+        unit = 1 / typical if 0 < typical < np.inf else 1.0
+        term = Neighbourhoods(self.labels, self.draw(situation.rng, TRIED))
+        steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
+        values = [term.value_and_slopes(Z * step).value for step in steps]
+        return Begun(self, start * steps[int(np.argmin(values))])
+
+    def draw(self, rng: np.random.Generator, count: int) -> Vector:
+        """Return so many anchors, or all samples that are not alone in their class, ascending."""
+        counts = np.unique(self.labels, return_inverse=True, return_counts=True)
+        able = np.flatnonzero(counts[2][counts[1]] > 1)
+        return able if len(able) <= count else np.sort(rng.choice(able, count, replace=False))
+
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
+        """Return the neighbourhoods of the anchors of a round."""
+        return [Neighbourhoods(self.labels, self.draw(situation.rng, self.round_sizes[index]))]
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""
+        price = self.strength * PRICE * len(start) / len(self)
+        return price * mean_variance(situation) * float(np.sum(start**2))
+
+    def default_penalty(self, rank: int, n_features: int) -> float:
+        """Return 0: the start only begins the search."""
+        return 0.0
+
+
+def mean_variance(situation: Situation) -> float:
+    """Return the mean variance of a feature; with many features, estimated from random combinations of them."""
+    d, dtype = situation.features.shape[1], situation.features.dtype
+    if d <= COMBINATIONS:
+        B = np.eye(d, dtype=dtype)
+    else:
+        B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
+    return float(np.sum(np.var(situation.image(B), axis=0, dtype=np.float64))) / d
