@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import with_labels
@@ -24,6 +23,8 @@ __all__ = ["Choice", "choose_plan"]
 PART, HELD_OUT = 1800, 1 / 3
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
 ENOUGH, MOST_SPLITS = 300, 4
+#: With fewer held-out samples than this nothing is compared.
+FEWEST = 10
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
 NEIGHBOURS = (1, 3, 5, 7, 9)
 #: With more features than this the samples are not compared in plain Euclidean distance.
@@ -57,8 +58,8 @@ def choose_plan(
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
-    A stream goes on as it began. Mini-batches are of triplets. Warns if no plan beats the start or plain Euclidean
-    distance.
+    A stream goes on as it began. Mini-batches are of triplets, and so are few samples, which leave none to hold out.
+    Warns if no plan beats the start or, at full rank, plain Euclidean distance.
     """
     plans = supervision.plans(rank, situation.features.shape[1])
     if len(plans) > 1 and not isinstance(learner.init, str):
@@ -74,24 +75,34 @@ def choose_plan(
     assert situation.labels is not None
     labels = np.unique(situation.labels, return_inverse=True)[1]
     errors: dict[str, list[float]] = {}
-    for split in draw_splits(labels, situation.rng):
+    splits = draw_splits(labels, situation.rng)
+    if any(len(split.test) < FEWEST or len(split.train) <= rank for split in splits):
+        usual = next(plan for plan in plans if plan.name == "triplets")
+        return Chosen(usual, Choice(usual.name, {}))
+    for split in splits:
         for name, value in Trial(learner, situation, labels, split, rank).errors(plans).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     best = plans[int(np.argmin([means[plan.name] for plan in plans]))]
-    warn_if_useless(best.name, means)
+    rivals = ("start", "euclid") if rank == situation.features.shape[1] else ("start",)
+    warn_if_useless(best.name, {name: means[name] for name in (best.name, *rivals) if name in means}, splits)
     return Chosen(best, Choice(best.name, means))
 
 
-def warn_if_useless(name: str, errors: dict[str, float]) -> None:
-    """Warn if the start or plain Euclidean distance has a lower error than the plan of this name."""
-    words = {"start": "the start, which learns nothing but discriminants", "euclid": "plain Euclidean distance"}
-    better = {known: errors[known] for known in words if errors.get(known, np.inf) < errors[name]}
+def warn_if_useless(name: str, errors: dict[str, float], splits: list[Split]) -> None:
+    """Warn if the start or plain Euclidean distance has a lower error than the plan of this name.
+
+    Differences within two standard errors are chance.
+    """
+    words = {"start": "the start, before anything is learned,", "euclid": "plain Euclidean distance"}
+    n_held_out = sum(len(split.test) for split in splits)
+    chance = 2 * (max(errors[name], 1 / n_held_out) / n_held_out) ** 0.5
+    better = {known: errors[known] for known in words if errors.get(known, 1.0) < errors[name] - chance}
     if better:
         other = min(better, key=better.__getitem__)
         warn_user(
-            f"on held-out samples {words[other]} has a lower error ({better[other]:.1%}) than the best way to learn "
-            f"({errors[name]:.1%}). Compare them by cross-validation, or change n_components.",
+            f"on held-out samples {words[other]} has a lower error ({better[other]:.1%}) than {name!r}, the best plan "
+            f"({errors[name]:.1%}). Compare both by cross-validation, or change n_components.",
             UserWarning,
         )
 
@@ -155,9 +166,15 @@ class Trial:
 
     def error(self, factor: Matrix) -> float:
         """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers."""
-        search = NearestNeighbors(n_neighbors=min(max(NEIGHBOURS), len(self.labels)), algorithm="brute")
-        search.fit(self.situation.image(factor))
-        near = self.labels[search.kneighbors(self.held_out.image(factor), return_distance=False)]
+        near = self.labels[nearest(self.situation.image(factor), self.held_out.image(factor), max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
         wrong = [np.mean(votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth) for k in NEIGHBOURS]
         return float(np.mean(wrong))
+
+
+def nearest(Z: Matrix, queries: Matrix, count: int) -> Matrix:
+    """Return the indices of the rows of Z (n, r) nearest to each query (m, r), nearest first, at most so many."""
+    count = min(count, len(Z))
+    distance = np.einsum("ij,ij->i", Z, Z) - 2 * np.dot(queries, Z.T)
+    found = np.argpartition(distance, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(found, np.argsort(np.take_along_axis(distance, found, axis=1), axis=1), axis=1)
