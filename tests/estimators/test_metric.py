@@ -306,7 +306,8 @@ def test_constant_features_and_duplicates_do_no_harm(wine):
 
 
 def learn_matrix(X, y, **settings):
-    return MetricLearner(random_state=0, **settings).fit(X, y).get_mahalanobis_matrix()
+    learner = MetricLearner(constraints="triplets", random_state=0, **settings)
+    return learner.fit(X, y).get_mahalanobis_matrix()
 
 
 def test_penalties_have_their_documented_effects(wine):

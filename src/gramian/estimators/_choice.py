@@ -47,10 +47,10 @@ class Choice(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A plan, and why."""
+    """A plan, and why it was chosen; None if there was no choice."""
 
     plan: Plan
-    choice: Choice
+    choice: Choice | None
 
 
 def choose_plan(
@@ -66,12 +66,11 @@ def choose_plan(
         plans = [plan for plan in plans if plan.start == "auto"]
     if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
         plans = [plan for plan in plans if plan.name == "triplets"]
-    if resume:
-        name = learner.choice_.plan
-        plan = next((plan for plan in plans if plan.name == name), plans[0])
+    if resume and hasattr(learner, "choice_"):
+        plan = next((plan for plan in plans if plan.name == learner.choice_.plan), plans[0])
         return Chosen(plan._replace(stages=plan.stages[-1:]), learner.choice_)
-    if len(plans) == 1:
-        return Chosen(plans[0], Choice(plans[0].name, {}))
+    if len(plans) == 1 or resume:
+        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]), None)
     assert situation.labels is not None
     labels = np.unique(situation.labels, return_inverse=True)[1]
     errors: dict[str, list[float]] = {}

@@ -32,8 +32,8 @@ def supervise_by_labels(learner: Any, y: Any) -> Supervision:
     """Return the supervision by class labels (n,) that the parameter `constraints` of a MetricLearner selects."""
     kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
     if learner.constraints not in kinds:
-        names = " or ".join(repr(name) for name in kinds)
-        raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {names}.")
+        *names, last = (repr(name) for name in kinds)
+        raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {', '.join(names)} or {last}.")
     return kinds[learner.constraints].from_learner(y, learner)
 
 

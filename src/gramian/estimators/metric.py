@@ -9,7 +9,7 @@ import numpy as np
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
-from gramian.estimators._choice import choose_plan
+from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import (
@@ -107,7 +107,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     bounds_ : tuple of float
         l and u, squared distances; set if constraints="pairs", or by `fit_pairs` with y.
     choice_ : Choice
-        The name of the plan that constraints="auto" takes, and the errors of all plans on held-out samples.
+        The plan that constraints="auto" takes, by name, and the errors of all plans on held-out samples.
     n_seen_ : int
         The number of samples, pairs or triplets learned from so far.
     n_iter_ : int
@@ -139,6 +139,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     """
 
     n_seen_: int
+    choice_: Choice
 
     def __init__(
         self,
@@ -310,6 +311,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         with restore_on_failure(self):
             check_metric_settings(self)
             threshold, _ = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
+            if not resume:
+                self.__dict__.pop("choice_", None)
             samples, supervision = self._validate(X, supervision, reset=not resume)
             journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
             # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
@@ -326,7 +329,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
             coordinates = coordinates.with_target_unit(learned_by.target_unit)
             self._store_result(coordinates.to_user(result.point.G), result, journal)
-            self.choice_ = choice
+            if choice is not None:
+                self.choice_ = choice
             self.components_ = np.ascontiguousarray(self.factor_.T)
             self._n_features_out = self.factor_.shape[1]
             self.__dict__.update(learned_by.summary())

@@ -51,7 +51,10 @@ class Evaluation:
 
     @property
     def level(self) -> float:
-        """√(f/f(0)) in [0, 1]: how far from a perfect fit, without units; 1 if W = 0 fits perfectly and this does not."""
+        """√(f/f(0)) in [0, 1]: how far from a perfect fit, without units.
+
+        It is 1 if W = 0 fits perfectly and this point does not.
+        """
         zero = self.problem.value_at_zero
         if not (zero >= 0 and self.value > 0):
             return 0.0
