@@ -63,7 +63,9 @@ def learn_stage(
             terms = supervision.terms(situation, factor, index)
         # Mini-batches need a problem of one term, the constraints.
         used = terms if solver.stops else terms[:1]
-        problem = Problem([Block(situation.features, used), *penalties.blocks(start)], situation.execution)
+        rows = supervision.subset(index)
+        features = situation.features if rows is None else situation.features.take(rows)
+        problem = Problem([Block(features, used), *penalties.blocks(start)], situation.execution)
         result = learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
         factor = result.point.G
         if result.ending is Ending.HALTED:

@@ -16,9 +16,9 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["LabelNeighbourhoods"]
 
-#: Anchors times samples at the most in a round, and the least number of anchors that this leaves.
-LARGEST_PRODUCT, LEAST_CAP = 120_000_000, 2_000
-#: From more samples than this on, the first rounds have fewer anchors than the last.
+#: A round uses at most so many samples, of which at most so many are anchors.
+MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
+#: From more anchors than this on, the first rounds have fewer than the last.
 FEW = 1_000
 #: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
 SCALES, TRIED = range(-12, 13), 500
@@ -39,6 +39,8 @@ class LabelNeighbourhoods(Supervision):
     labels : array, shape (n,)
     strength : float
         A factor of the penalty on the trace of W.
+    seed : int
+        The seed of the samples and anchors of the rounds; drawn by `begin`.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class LabelNeighbourhoods(Supervision):
 
     labels: Any
     strength: float = 1.0
+    seed: int = 0
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -73,8 +76,7 @@ class LabelNeighbourhoods(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        n = len(self.labels)
-        most = min(n, max(LARGEST_PRODUCT // n, LEAST_CAP))
+        most = min(len(self.labels), MOST_ANCHORS)
         return [most, most] if most <= FEW else [most // 4, most // 2, most]
 
     def validate(self, n_samples: int) -> Self:
@@ -86,27 +88,39 @@ class LabelNeighbourhoods(Supervision):
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the supervision, and the start at the scale with the lowest objective."""
+        begun = replace(self, seed=int(situation.rng.integers(2**31)))
         if resume:
-            return Begun(self, start)
-        start = bring_near_one(start)
-        Z = situation.image(start)
+            return Begun(begun, start)
+        start, rows = bring_near_one(start), begun.subset(0)
+        features = situation.features if rows is None else situation.features.take(rows)
+        Z = situation._replace(features=features).image(start)
         Z = Z - Z.mean(axis=0)
         typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
         unit = 1 / typical if 0 < typical < np.inf else 1.0
-        term = Neighbourhoods(self.labels, self.draw(situation.rng, TRIED))
+        term = begun.draw(0, TRIED)
         steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
         values = [term.value_and_slopes(Z * step).value for step in steps]
-        return Begun(self, start * steps[int(np.argmin(values))])
+        return Begun(begun, start * steps[int(np.argmin(values))])
 
-    def draw(self, rng: np.random.Generator, count: int) -> Vector:
-        """Return so many anchors, or all samples that are not alone in their class, ascending."""
-        counts = np.unique(self.labels, return_inverse=True, return_counts=True)
-        able = np.flatnonzero(counts[2][counts[1]] > 1)
-        return able if len(able) <= count else np.sort(rng.choice(able, count, replace=False))
+    def subset(self, index: int) -> Vector | None:
+        """Return the indices of the samples of a round; None for all, if they are few."""
+        n = len(self.labels)
+        if n <= MOST_SAMPLES:
+            return None
+        return np.sort(np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False))
+
+    def draw(self, index: int, count: int) -> Neighbourhoods:
+        """Return the neighbourhoods of a round: at most so many anchors, which are not alone in their class."""
+        rows = self.subset(index)
+        labels = np.unique(self.labels if rows is None else self.labels[rows], return_inverse=True)[1]
+        able = np.flatnonzero(np.bincount(labels)[labels] > 1)
+        if len(able) > count:
+            able = np.sort(np.random.default_rng([self.seed, index, 1]).choice(able, count, replace=False))
+        return Neighbourhoods(labels, able)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
         """Return the neighbourhoods of the anchors of a round."""
-        return [Neighbourhoods(self.labels, self.draw(situation.rng, self.round_sizes[index]))]
+        return [self.draw(index, self.round_sizes[index])]
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""

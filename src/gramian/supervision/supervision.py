@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from gramian.objective.terms import Summand
 from gramian.situation import Situation
-from gramian.types import Matrix
+from gramian.types import Matrix, Vector
 
 __all__ = ["Begun", "Plan", "Supervision"]
 
@@ -98,9 +98,16 @@ class Supervision(ABC):
         The factor is rescaled where the kind needs it. With `resume` it is that of an earlier fit, and keeps its scale.
         """
 
+    def subset(self, index: int) -> Vector | None:
+        """Return the indices of the samples that a round uses, ascending; None, the default, stands for all."""
+        return None
+
     @abstractmethod
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> Sequence[Summand]:
-        """Return the terms of a round, found in the metric of the present factor (d, r); the first has index 0."""
+        """Return the terms of a round, found in the metric of the present factor (d, r); the first has index 0.
+
+        Indices of samples are positions in the subset of the round, where it has one.
+        """
 
     @abstractmethod
     def default_penalty(self, rank: int, n_features: int) -> float:
