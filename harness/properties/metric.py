@@ -76,7 +76,7 @@ def draw_model(draw: Draw, d: int, **fixed: Any) -> MetricLearner:
     geometry = draw.choice(["scaled", "flat", "polar", *FULL_RANK])
     settings = {
         "n_components": None if geometry in FULL_RANK or draw.flag(0.3) else draw.integer(1, d),
-        "constraints": draw.choice(["triplets", "pairs"]),
+        "constraints": draw.choice(["auto", "neighbourhoods", "triplets", "pairs"]),
         "n_targets": draw.integer(1, 3),
         "n_impostors": draw.integer(1, 4),
         "n_rounds": draw.integer(1, 2),
@@ -84,7 +84,7 @@ def draw_model(draw: Draw, d: int, **fixed: Any) -> MetricLearner:
         "balanced": draw.flag(),
         "regularisation": draw.choice(["auto", 0.0, 0.5]),
         "pull": draw.choice([0.1, 0.0]),
-        "shrinkage": draw.choice([0.1, 0.0]),
+        "shrinkage": draw.choice(["auto", 0.1, 0.0]),
         "init": draw.choice(["auto", "identity", "pca", "random"]),
         "geometry": geometry,
         "solver": draw.choice(["cg", "gd", "trust-region", "online"]),
@@ -133,8 +133,8 @@ def check_fit(draw: Draw) -> None:
     require(not (samples.broken or asked.broken), "arguments that are not valid were accepted")
     require_finite("components_", model.components_)
     require_finite("the cost", model.history_["cost"])
-    rank = d if model.n_components is None else model.n_components
-    require(model.components_.shape == (rank, d), f"components_ has shape {model.components_.shape}")
+    rank = model.components_.shape[0] if model.n_components is None else model.n_components
+    require(model.components_.shape == (rank, d) and rank <= d, f"components_ has shape {model.components_.shape}")
     require(model.components_.dtype == samples.dtype, f"components_ is {model.components_.dtype}")
     require_distances(draw, model, samples)
     again = clone(model)
@@ -181,7 +181,7 @@ def check_pair_cost(draw: Draw) -> None:
     target = 0.1 + 4 * draw.rng.random(m)
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
     solver, geometry = draw.choice(["cg", "gd", "trust-region"]), draw.choice(["scaled", "flat", "polar"])
-    settings = {"init": G, "tol": 1e-9, "max_iter": draw.choice([0, 3, 300])}
+    settings = {"init": G, "tol": 1e-9, "max_iter": draw.choice([0, 3, 300]), "shrinkage": "auto"}
     model = draw_model(draw, d, n_components=rank, regularisation=penalty, solver=solver, geometry=geometry, **settings)
     call(draw, model.fit_pairs, samples.X, pairs.given, target, sense.given, sample_weight=weight.given)
     start, end = G.astype(np.float64), model.factor_.astype(np.float64)
@@ -205,9 +205,8 @@ def check_triplet_cost(draw: Draw) -> None:
     samples = draw_samples(draw, n, d, wild=0.0, broken=0.0)
     triplets, rank, penalty = draw_triplets(draw, n, m, wild=0.0), draw.integer(1, d), draw.choice([0.0, 0.5])
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
-    model = draw_model(
-        draw, d, n_components=rank, regularisation=penalty, init=G, geometry="flat", solver=draw.choice(["cg", "gd"])
-    )
+    settings = {"init": G, "geometry": "flat", "solver": draw.choice(["cg", "gd"]), "shrinkage": "auto"}
+    model = draw_model(draw, d, n_components=rank, regularisation=penalty, **settings)
     call(draw, model.fit_triplets, samples.X, triplets.given)
     anchor, near, far = triplets.values.T
     X, start, end = samples.values, G.astype(np.float64), model.factor_.astype(np.float64)

@@ -72,8 +72,9 @@ class Evaluation:
 
     @cached_property
     def gradient(self) -> Tangent:
-        """The metric's gradient; one pass."""
-        return self.point.gradient(self.problem.count(1).run(block.pull, self.states)[1])
+        """The metric's gradient; one pass. Where it overflows it is not finite, which solvers see."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.point.gradient(self.problem.count(1).run(block.pull, self.states)[1])
 
     @cached_property
     def gradient_norm(self) -> float:

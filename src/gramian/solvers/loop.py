@@ -18,6 +18,8 @@ __all__ = ["check_change", "minimize"]
 
 # The number of steps after which images are recomputed, because moving them accumulates rounding errors.
 REFRESH_EVERY = {np.dtype(np.float32): 64, np.dtype(np.float64): 1024}
+# They are also recomputed if the rounding errors of the last computed ones exceed this share of the objective.
+STALE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-8}
 
 
 def minimize(
@@ -91,7 +93,7 @@ def minimize(
         evaluation = problem.evaluate(point)
     if not np.isfinite(evaluation.value):
         raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
-    loop = Loop(problem, solver, tol, perfect_cost, journal, passes)
+    loop, fresh_noise = Loop(problem, solver, tol, perfect_cost, journal, passes), evaluation.noise
     verdict = loop.check_start(evaluation) if solver.stops else GO_ON
     if memory is None:
         with journal.phase(solver.start_phase) if solver.start_phase else nullcontext():
@@ -104,8 +106,10 @@ def minimize(
         n_iter += 1
         verdict, n_small = loop.check_step(evaluation, step, n_small)
         evaluation, memory = step.evaluation, step.memory
-        if solver.stops and (verdict.ending is not None or n_iter % REFRESH_EVERY[problem.dtype] == 0):
+        due = n_iter % REFRESH_EVERY[problem.dtype] == 0 or is_stale(evaluation, fresh_noise)
+        if solver.stops and (verdict.ending is not None or due):
             moved, evaluation = evaluation, problem.evaluate(evaluation.point)
+            fresh_noise = evaluation.noise
             # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
             if evaluation.value > 1.01 * moved.value + perfect_cost and step.size != 0:
                 verdict, n_small = GO_ON, 0
@@ -218,6 +222,12 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
+
+
+def is_stale(evaluation: Evaluation, fresh_noise: float) -> bool:
+    """Return True if images computed anew are worth a pass, for the noise of the evaluation that computed the last."""
+    share = STALE[evaluation.problem.dtype]
+    return fresh_noise > max(share * abs(evaluation.value), 4 * evaluation.noise)
 
 
 def is_stationary(evaluation: Evaluation) -> bool:
