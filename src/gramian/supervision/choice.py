@@ -36,7 +36,7 @@ class LabelChoice(Supervision):
     --------
     >>> from gramian.supervision import LabelChoice
     >>> [plan.name for plan in LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)]
-    ['neighbourhoods', 'strong neighbourhoods', 'triplets', 'many triplets', 'triplets, then neighbourhoods']
+    ['neighbourhoods', 'strong neighbourhoods', 'triplets', 'many triplets', 'many triplets, then neighbourhoods']
     """
 
     from_labels = True
@@ -74,7 +74,7 @@ class LabelChoice(Supervision):
             Plan("many triplets", (many,)),
         ]
         if rank < n_features:
-            return [*plans, Plan("triplets, then neighbourhoods", (triplets, near))]
+            return [*plans, Plan("many triplets, then neighbourhoods", (many, near))]
         from_lda = [
             Plan("neighbourhoods from discriminants", (near,), "lda"),
             Plan("triplets from discriminants", (triplets,), "lda"),
