@@ -83,7 +83,8 @@ def require_distance(model: Any, samples: Samples) -> None:
     L, X = model.components_, samples.values
     require_finite("components_", L)
     W = model.get_mahalanobis_matrix()
-    require(np.linalg.eigvalsh(W)[0] >= -1e-12 * np.linalg.norm(W), "the learned matrix has a negative eigenvalue")
+    W = W / (np.abs(W).max() or 1.0)
+    require(np.linalg.eigvalsh(W)[0] >= -1e-12 * len(W), "the learned matrix has a negative eigenvalue")
     mapped = model.transform(samples.X)
     require(mapped.dtype == samples.dtype, f"transform returns {mapped.dtype}, not {samples.dtype}")
     n = len(X)

@@ -203,7 +203,11 @@ class LogDetKL(KernelMap):
         self.dual_[apart] = dual * unit**2
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        self._store_map(X, kernel, embedding.astype(X.dtype), kernel.solve(embedding, 0.0))
+        with np.errstate(over="ignore"):
+            stored = embedding.astype(X.dtype)
+        if not np.isfinite(stored).all():
+            raise ValueError(f"the embedding of X is outside the range of {X.dtype} numbers. Scale X, or give float64.")
+        self._store_map(X, kernel, stored, kernel.solve(embedding, 0.0))
 
     def _project(self, start: Matrix, constraints: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Return B Bᵀ (r, r) and the dual variables μ (m,), after sweeps over the pairs."""

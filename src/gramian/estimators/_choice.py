@@ -22,7 +22,7 @@ __all__ = ["Choice", "choose_plan"]
 #: A trial uses at most so many samples, of which a third is held out.
 PART, HELD_OUT = 1800, 1 / 3
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
-ENOUGH, MOST_SPLITS = 300, 4
+ENOUGH, MOST_SPLITS = 200, 3
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
@@ -152,7 +152,7 @@ class Trial:
         for plan in plans:
             if plan.start not in starts:
                 starts[plan.start] = self.learner._compute_start(self.situation, self.rank, plan.start)
-            stages = tuple(with_labels(stage, self.labels) for stage in plan.stages)
+            stages = tuple(with_labels(stage.brief(), self.labels) for stage in plan.stages)
             learned = learn_by_plan(
                 self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
             )

@@ -95,6 +95,10 @@ class LabelTriplets(Supervision):
             return Begun(replace(self, first=first, pull=0.0), start)
         return Begun(replace(self, first=first), rescale_to_margin(situation, start, first))
 
+    def brief(self) -> Self:
+        """Return the same with two rounds at the most."""
+        return replace(self, n_rounds=min(self.n_rounds, 2))
+
     def search_all(self, Z: Matrix, situation: Situation) -> Matrix:
         """Return triplets (m, 3) of all samples as anchors, which are mapped to Z (n, k)."""
         return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, None, situation.execution)

@@ -39,6 +39,8 @@ class LabelNeighbourhoods(Supervision):
     labels : array, shape (n,)
     strength : float
         A factor of the penalty on the trace of W.
+    first_round : int
+        Rounds before this one are left out.
     seed : int
         The seed of the samples and anchors of the rounds; drawn by `begin`.
 
@@ -58,6 +60,7 @@ class LabelNeighbourhoods(Supervision):
 
     labels: Any
     strength: float = 1.0
+    first_round: int = 0
     seed: int = 0
 
     @classmethod
@@ -77,7 +80,12 @@ class LabelNeighbourhoods(Supervision):
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
         most = min(len(self.labels), MOST_ANCHORS)
-        return [most, most] if most <= FEW else [most // 4, most // 2, most]
+        sizes = [most, most] if most <= FEW else [most // 4, most // 2, most]
+        return sizes[self.first_round :]
+
+    def brief(self) -> Self:
+        """Return the same with the last round alone."""
+        return replace(self, first_round=self.first_round + self.n_rounds - 1)
 
     def validate(self, n_samples: int) -> Self:
         """Return the same with labels as an array.

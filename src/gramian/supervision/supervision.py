@@ -98,6 +98,10 @@ class Supervision(ABC):
         The factor is rescaled where the kind needs it. With `resume` it is that of an earlier fit, and keeps its scale.
         """
 
+    def brief(self) -> Supervision:
+        """Return a supervision that takes less time, for trials; itself by default."""
+        return self
+
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples that a round uses, ascending; None, the default, stands for all."""
         return None

@@ -1,0 +1,122 @@
+"""5-NN errors and times of learned distances at several ranks on every labelled set, beside their peers.
+
+    python -m benchmarks.metric                     # at most 5000 samples a set: hours, most of them in the peers
+    python -m benchmarks.metric --samples 1500 --ranks 2 5 --sets digits usps
+
+Half of the samples are for training; features are standardised by them. Times are seconds of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.data import load_samples
+from benchmarks.neighbours import knn_error, run_quietly
+from benchmarks.rows import Row
+from gramian import MetricLearner, datasets
+from gramian.baselines import LMNN
+from harness.timing import print_heading
+
+#: Not labels of samples (gyrb), a part of another set (digits_389), or without a dense form (newsgroups20).
+LEFT_OUT = ("gyrb", "digits_389", "newsgroups20")
+#: Full-rank distances on more features than this are left out.
+MOST_FEATURES = 1100
+RANKS = (2, 5, 10, None)
+PEERS = ("PCA", "LDA", "NCA", "LMNN")
+
+
+def make_learners(rank: int, n_classes: int) -> dict[str, Callable[[], Any]]:
+    """Return how to make each learner of a rank, by name."""
+    return {
+        "PCA": lambda: PCA(rank, random_state=0),
+        "LDA": lambda: LinearDiscriminantAnalysis(
+            solver="eigen", shrinkage="auto", n_components=min(rank, n_classes - 1)
+        ),
+        "NCA": lambda: NeighborhoodComponentsAnalysis(rank, max_iter=50, random_state=0),
+        "LMNN": lambda: LMNN(rank, random_state=0),
+        "ours": lambda: MetricLearner(rank, random_state=0),
+    }
+
+
+def load_half(name: str, samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return standardised training and test samples with their labels; None where the set is not stored."""
+    data = load_samples(name)
+    if data is None:
+        return None
+    X, y = np.asarray(data[0], np.float64), np.unique(data[1], return_inverse=True)[1]
+    keep = np.random.default_rng(0).permutation(len(X))[:samples]
+    keep = keep[np.bincount(y[keep])[y[keep]] > 3]
+    A, B, a, b = train_test_split(X[keep], y[keep], test_size=0.5, random_state=0, stratify=y[keep])
+    scaler = StandardScaler().fit(A)
+    return scaler.transform(A), a, scaler.transform(B), b
+
+
+def compare(name: str, rank: int | None, samples: int, learners: tuple[str, ...]) -> dict[str, float] | None:
+    """Print errors and seconds of the learners on a set, and return the errors; None where there is no such rank."""
+    data = load_half(name, samples)
+    if data is None or data[0].shape[1] > MOST_FEATURES or (rank is not None and rank >= data[0].shape[1]):
+        return None
+    A, a, B, b = data
+    errors, seconds = {"Euclid": knn_error(A, a, B, b)}, {}
+    choices = make_learners(A.shape[1] if rank is None else rank, len(np.unique(a)))
+    for method in learners:
+        if method == "PCA" and rank is None:
+            continue
+        begin = process_time()
+        learner = choices[method]().fit(A, a)
+        seconds[method] = process_time() - begin
+        errors[method] = knn_error(learner.transform(A), a, learner.transform(B), b)
+    plan = learner.choice_.plan if learners[-1] == "ours" and hasattr(learner, "choice_") else ""
+    cells = "".join(f"{errors[m]:7.1f}{f'({seconds[m]:.1f}s)' if m in seconds else '':>9}" for m in errors)
+    print(f"{name:16}{'full' if rank is None else rank!s:>5} {cells}  {plan}", flush=True)
+    return errors
+
+
+@run_quietly()
+def main(
+    samples: int = 5000,
+    ranks: tuple[int | None, ...] = RANKS,
+    sets: tuple[str, ...] = (),
+    peers: tuple[str, ...] = PEERS,
+) -> list[Row]:
+    """Print the table, and return a row for each rank: the mean error over that of the best single peer."""
+    print_heading(f"5-NN error in % (and seconds), half of at most {samples} samples for training, default settings")
+    learners = (*(peer for peer in PEERS if peer in peers), "ours")
+    rows = []
+    for rank in ranks:
+        names = sets or tuple(name for name in datasets.names() if name not in LEFT_OUT)
+        found = [errors for name in names if (errors := compare(name, rank, samples, learners)) is not None]
+        if not found:
+            continue
+        means = {m: float(np.mean([errors[m] for errors in found])) for m in found[0]}
+        print(f"{'mean':16}{'full' if rank is None else rank!s:>5} {means}", flush=True)
+        rivals = {m: value for m, value in means.items() if m not in ("ours", *(() if rank is None else ("Euclid",)))}
+        best = min(rivals, key=rivals.__getitem__)
+        task = f"5-NN errors on {len(found)} sets, {'full rank' if rank is None else f'rank {rank}'}"
+        rows.append(Row(task, best, means["ours"] / rivals[best], 0.9, at_most=True))
+    return rows
+
+
+def parse_rank(text: str) -> int | None:
+    """Return a rank, or None for "full"."""
+    return None if text == "full" else int(text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=5000)
+    parser.add_argument("--ranks", type=parse_rank, nargs="+", default=list(RANKS))
+    parser.add_argument("--sets", nargs="+", default=[])
+    parser.add_argument("--peers", nargs="+", default=list(PEERS))
+    given = parser.parse_args()
+    main(given.samples, tuple(given.ranks), tuple(given.sets), tuple(given.peers))
