@@ -241,7 +241,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
         # A step of Newton's method removes the rounding errors of many steps from the orthonormal columns.
         frame = stream.frame @ (1.5 * np.eye(len(axes)) - 0.5 * stream.frame.T @ stream.frame)
-        self.components_ = align_signs(frame @ axes[:, ::-1]).T.astype(X.dtype)
+        self.components_ = align_signs((frame @ axes[:, ::-1]).astype(X.dtype)).T
         with np.errstate(over="ignore"):
             self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
         self.mean_ = stream.mean.astype(X.dtype)
