@@ -43,7 +43,8 @@ def make_mnist(rank: int = 32) -> tuple[Callable[[int], Any], np.ndarray, int]:
     if data is None:
         raise DatasetNotFound("mnist is not stored")
     X, labels = data[0] / 255, data[2]
-    return lambda jobs: MetricLearner(rank, n_jobs=jobs, random_state=0).fit(X, labels), X, rank
+    settings = {"constraints": "triplets", "random_state": 0}
+    return lambda jobs: MetricLearner(rank, n_jobs=jobs, **settings).fit(X, labels), X, rank
 
 
 def make_pairs(rank: int = 50, m: int = 100_000) -> tuple[Callable[[int], Any], np.ndarray, int]:

@@ -70,9 +70,15 @@ def tasks() -> dict[str, Callable[[], Any]]:
             )
     found |= {
         "PSDRegressor, n=80000 d=50 r=10": lambda: PSDRegressor(10, random_state=0).fit(X, y),
-        "MetricLearner, digits, rank 5": lambda: MetricLearner(5, random_state=0).fit(digits, labels),
-        "MetricLearner, digits, full rank": lambda: MetricLearner(random_state=0).fit(digits, labels),
-        "MetricLearner, wine, rank 2": lambda: MetricLearner(2, random_state=0).fit(wine, kinds),
+        "MetricLearner, digits, rank 5": lambda: MetricLearner(5, constraints="triplets", random_state=0).fit(
+            digits, labels
+        ),
+        "MetricLearner, digits, full rank": lambda: MetricLearner(constraints="triplets", random_state=0).fit(
+            digits, labels
+        ),
+        "MetricLearner, wine, rank 2": lambda: MetricLearner(2, constraints="triplets", random_state=0).fit(
+            wine, kinds
+        ),
         "MetricLearner, 300 x 5000, rank 5": lambda: MetricLearner(5, random_state=0).fit(
             np.resize(wide, (300, 5000)), np.arange(300) % 3
         ),

@@ -26,7 +26,7 @@ def make_learners() -> dict[str, Any]:
     return {
         "Euclid": None,
         "NCA": NeighborhoodComponentsAnalysis(random_state=0),
-        "triplets": MetricLearner(random_state=0),
+        "triplets": MetricLearner(constraints="triplets", random_state=0),
         "pairs": MetricLearner(constraints="pairs", random_state=0),
     }
 
