@@ -35,7 +35,7 @@ RANKS = (2, 5, 10, None)
 PEERS = ("PCA", "LDA", "NCA", "LMNN")
 
 
-def make_learners(rank: int, n_classes: int) -> dict[str, Callable[[], Any]]:
+def make_learners(rank: int, n_classes: int, full: bool) -> dict[str, Callable[[], Any]]:
     """Return how to make each learner of a rank, by name."""
     return {
         "PCA": lambda: PCA(rank, random_state=0),
@@ -43,8 +43,8 @@ def make_learners(rank: int, n_classes: int) -> dict[str, Callable[[], Any]]:
             solver="eigen", shrinkage="auto", n_components=min(rank, n_classes - 1)
         ),
         "NCA": lambda: NeighborhoodComponentsAnalysis(rank, max_iter=50, random_state=0),
-        "LMNN": lambda: LMNN(rank, random_state=0),
-        "ours": lambda: MetricLearner(rank, random_state=0),
+        "LMNN": lambda: LMNN(None if full else rank, random_state=0),
+        "ours": lambda: MetricLearner(None if full else rank, random_state=0),
     }
 
 
@@ -68,7 +68,7 @@ def compare(name: str, rank: int | None, samples: int, learners: tuple[str, ...]
         return None
     A, a, B, b = data
     errors, seconds = {"Euclid": knn_error(A, a, B, b)}, {}
-    choices = make_learners(A.shape[1] if rank is None else rank, len(np.unique(a)))
+    choices = make_learners(A.shape[1] if rank is None else rank, len(np.unique(a)), rank is None)
     for method in learners:
         if method == "PCA" and rank is None:
             continue

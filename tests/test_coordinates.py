@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 
 from gramian import MetricLearner, PSDRegressor
-from gramian.coordinates import Coordinates, Units, centre, units_of_regression
+from gramian.coordinates import Coordinates, Units, centre, span_of, units_of_regression
 from gramian.execution import Threads
-from gramian.features import Array, Centred, Identity
+from gramian.features import Array, Centred, Identity, as_features
 from gramian.losses import Huber, Linear, Squared
 
 
@@ -141,3 +141,16 @@ def test_few_samples_are_learned_from_in_their_span(rng):
     model = MetricLearner(2, random_state=0).fit(X, y)
     outside = np.linalg.svd(X - X.mean(axis=0))[2][11:]
     assert np.abs(outside @ model.factor_).max() < 1e-10
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_sparse_samples_have_the_span_of_dense_ones(centred, rng):
+    X = scipy.sparse.csr_array(rng.standard_normal((12, 40)) * (rng.random((12, 40)) < 0.3))
+    dense = X.toarray() - (X.toarray().mean(axis=0) if centred else 0)
+    features = centre(X) if centred else as_features(X)
+    assert span_of(features) is None
+    span, expected = span_of(features, sparse=True), span_of(Array(dense))
+    assert span.features.shape == expected.features.shape
+    np.testing.assert_allclose(span.features.X @ span.features.X.T, dense @ dense.T, atol=1e-12)
+    lifted = span.lift(np.eye(span.features.shape[1]))
+    np.testing.assert_allclose(dense @ lifted, span.features.X, atol=1e-12)

@@ -350,8 +350,10 @@ class Span(NamedTuple):
         return np.ascontiguousarray(self.whole.pull((self.weights @ G).astype(self.whole.dtype)))
 
 
-def span_of(features: Features) -> Span | None:
+def span_of(features: Features, *, sparse: bool = False) -> Span | None:
     """Return the span of the samples, where they are fewer than the features and not all 0; else None.
+
+    That of sparse samples is returned if `sparse` is True. In it they are dense, n numbers each.
 
     Examples
     --------
@@ -362,14 +364,27 @@ def span_of(features: Features) -> Span | None:
     ((1, 1), None)
     """
     n, d = features.shape
-    if n >= d or not features.sliceable:
+    if n >= d or not (features.sliceable or sparse):
         return None
-    V, sigma = left_singular_vectors(features)
+    V, sigma = left_singular_vectors(features) if features.sliceable else sparse_left_singular_vectors(features)
     kept = sigma > max(n, d) * float(np.finfo(features.dtype).eps) * sigma[0]
     if not kept.any():
         return None
     V, sigma = V[:, kept], sigma[kept]
     return Span(Array(np.ascontiguousarray((V * sigma).astype(features.dtype))), features, V / sigma)
+
+
+def sparse_left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
+    """Return left singular vectors (n, n) and values, descending, of sparse X (n, d), centred or not, from X Xᵀ."""
+    X = samples_of(features.features if isinstance(features, Centred) else features).astype(np.float64)
+    gram = (X @ X.T).toarray()
+    if isinstance(features, Centred):
+        mean = features.mean.astype(np.float64)
+        mixed = X @ mean
+        gram += float(mean @ mean) - mixed[:, None] - mixed
+    values, V = np.linalg.eigh(gram)
+    rounding = len(gram) * float(np.finfo(np.float64).eps) * max(float(values[-1]), 0.0)
+    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]
 
 
 def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:

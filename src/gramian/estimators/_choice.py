@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gramian.coordinates import span_of
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import with_labels
 from gramian.situation import Situation
@@ -136,14 +137,19 @@ def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
 
 
 class Trial:
-    """A split of the samples on which plans are tried."""
+    """A split of the samples on which plans are tried; in the span of the training samples, if they are few."""
 
     def __init__(self, learner: MetricLearner, situation: Situation, labels: Vector, split: Split, rank: int) -> None:
         features, (train, test) = situation.features, split
         self.learner, self.rank = learner, rank
         self.labels, self.truth = labels[train], labels[test]
-        self.situation = situation._replace(features=features.take(train), labels=self.labels)
         self.held_out = situation._replace(features=features.take(test))
+        known = features.take(train)
+        # At full rank the distance outside of the span matters for held-out samples.
+        self.span = span_of(known, sparse=True) if rank < features.shape[1] else None
+        self.situation = situation._replace(
+            features=known if self.span is None else self.span.features, labels=self.labels
+        )
 
     def errors(self, plans: list[Plan]) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
@@ -157,15 +163,16 @@ class Trial:
                 self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
             )
             errors[plan.name] = self.error(learned.result.point.G)
-        d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         errors["start"] = min(self.error(start) for start in starts.values())
-        if d <= LARGEST_EUCLID:
+        d, dtype = self.situation.features.shape[1], self.situation.features.dtype
+        if self.span is None and d <= LARGEST_EUCLID:
             errors["euclid"] = self.error(np.eye(d, dtype=dtype))
         return errors
 
     def error(self, factor: Matrix) -> float:
         """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers."""
-        near = self.labels[nearest(self.situation.image(factor), self.held_out.image(factor), max(NEIGHBOURS))]
+        queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
+        near = self.labels[nearest(self.situation.image(factor), queries, max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
         wrong = [np.mean(votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth) for k in NEIGHBOURS]
         return float(np.mean(wrong))

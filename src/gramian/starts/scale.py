@@ -38,7 +38,9 @@ def fit_scale(problem: Problem, G: Matrix) -> Matrix:
     if not sums.predicted > 0 or not np.isfinite(sums.predicted):
         return G
     c = max(sums.mixed / sums.predicted, 1e-3 * (sums.target / sums.predicted) ** 0.5)
-    return float(c**0.5) * G if c > 0 else G
+    with np.errstate(over="ignore"):
+        scaled = G.dtype.type(c**0.5) * G if 0 < c < np.inf else G
+    return scaled if np.isfinite(scaled).all() else G
 
 
 def sum_fit(block: Block, *, G: Matrix) -> tuple[None, FitSums]:
@@ -49,6 +51,7 @@ def sum_fit(block: Block, *, G: Matrix) -> tuple[None, FitSums]:
     with np.errstate(over="ignore", invalid="ignore"):
         for term, p in zip(block.terms, predictions, strict=True):
             if isinstance(term, Term):
-                products = (p**2, p * term.target, term.target**2)
+                p, target = p.astype(np.float64, copy=False), term.target.astype(np.float64, copy=False)
+                products = (p**2, p * target, target**2)
                 total += [float(np.sum(term.weight * product, dtype=np.float64)) for product in products]
     return None, FitSums(*(float(part) for part in total))
