@@ -19,6 +19,7 @@ LAYERS = [
     {"_kernels", "types", "warn"},
     {"checks"},
     {"features", "measurements", "losses", "geometries", "execution"},
+    {"span"},
     {"closeness", "coordinates"},
     {"objective"},
     {"penalties", "situation"},

@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse
 
 from gramian.checks import check_powers
-from gramian.execution import Execution, Serial, sum_totals
+from gramian.execution import Execution, Serial
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
+from gramian.span import Span, span_of
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -38,8 +39,6 @@ SMALLEST_COST = 1e-280
 LARGEST_UNIT = {np.dtype(np.float64): 2.0**1000, np.dtype(np.float32): 2.0**120}
 # So many rows or columns are worked on at a time.
 ROWS = 4096
-# Squares of singular values below this share of the largest are computed from X itself.
-SMALL_SQUARE = 1e-9
 # A mean so many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
 LARGEST_MEAN = {np.dtype(np.float64): 1e3, np.dtype(np.float32): 8.0}
 # Data of so many bytes is copied without a second thought.
@@ -324,81 +323,3 @@ def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
 def sum_rows(tile: Matrix) -> tuple[None, Vector]:
     """Sum the rows of a tile, in float64."""
     return None, tile.sum(axis=0, dtype=np.float64)
-
-
-class Span(NamedTuple):
-    """Samples fewer than their features, in orthonormal coordinates of their span.
-
-    With X Xᵀ = V σ² Vᵀ the basis is Xᵀ V/σ, and the samples in it are V σ: neither needs a decomposition of X.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.coordinates import span_of
-    >>> from gramian.features import Array
-    >>> span = span_of(Array(np.array([[3.0, 4.0]])))
-    >>> np.abs(span.lift(np.eye(1))).ravel()  # one sample spans its own direction
-    array([0.6, 0.8])
-    """
-
-    features: Array
-    whole: Features
-    weights: Matrix
-
-    def lift(self, G: Matrix) -> Matrix:
-        """Return a factor (d, r) from that in the coordinates of the span, (k, r)."""
-        return np.ascontiguousarray(self.whole.pull((self.weights @ G).astype(self.whole.dtype)))
-
-
-def span_of(features: Features, *, sparse: bool = False) -> Span | None:
-    """Return the span of the samples, where they are fewer than the features and not all 0; else None.
-
-    That of sparse samples is returned if `sparse` is True. In it they are dense, n numbers each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.coordinates import span_of
-    >>> from gramian.features import Array
-    >>> span_of(Array(np.array([[3.0, 4.0]]))).features.shape, span_of(Array(np.eye(2)))
-    ((1, 1), None)
-    """
-    n, d = features.shape
-    if n >= d or not (features.sliceable or sparse):
-        return None
-    V, sigma = left_singular_vectors(features) if features.sliceable else sparse_left_singular_vectors(features)
-    kept = sigma > max(n, d) * float(np.finfo(features.dtype).eps) * sigma[0]
-    if not kept.any():
-        return None
-    V, sigma = V[:, kept], sigma[kept]
-    return Span(Array(np.ascontiguousarray((V * sigma).astype(features.dtype))), features, V / sigma)
-
-
-def sparse_left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
-    """Return left singular vectors (n, n) and values, descending, of sparse X (n, d), centred or not, from X Xᵀ."""
-    X = samples_of(features.features if isinstance(features, Centred) else features).astype(np.float64)
-    gram = (X @ X.T).toarray()
-    if isinstance(features, Centred):
-        mean = features.mean.astype(np.float64)
-        mixed = X @ mean
-        gram += float(mean @ mean) - mixed[:, None] - mixed
-    values, V = np.linalg.eigh(gram)
-    rounding = len(gram) * float(np.finfo(np.float64).eps) * max(float(values[-1]), 0.0)
-    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]
-
-
-def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
-    """Return left singular vectors (n, n) and values, descending, of centred X (n, d), n < d.
-
-    They come from X Xᵀ, where that has the digits.
-    """
-    X = features.dense()
-    n, d = X.shape
-    parts = (X[:, start : start + ROWS].astype(np.float64, copy=False) for start in range(0, d, ROWS))
-    values, V = np.linalg.eigh(sum_totals(part @ part.T for part in parts))
-    rounding = n * float(np.finfo(np.float64).eps) * values[-1]
-    # A square has half the digits: what is small in it may be rounding or not, but for the one that centring made 0.
-    if X.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
-        V, sigma, _ = np.linalg.svd(X, full_matrices=False)
-        return V, sigma
-    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gramian.coordinates import span_of
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import with_labels
 from gramian.situation import Situation
 from gramian.solvers import Journal
+from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
