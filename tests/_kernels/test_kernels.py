@@ -7,7 +7,18 @@ import numba
 import numpy as np
 import pytest
 
-from gramian._kernels import huber, neighbours, pairs, reference, samples, squared, subspace, triangles
+from gramian._kernels import (
+    entries,
+    huber,
+    neighbours,
+    pairs,
+    quadruplets,
+    reference,
+    samples,
+    squared,
+    subspace,
+    triangles,
+)
 
 N, R, M = 20, 3, 50
 D, OBSERVED = 12, 8
@@ -22,6 +33,8 @@ def arguments(rng, dtype):
         "T": floats(N, R),
         "pairs": rng.integers(N, size=(M, 2)),
         "triplets": rng.integers(N, size=(M, 3)),
+        "quadruplets": rng.integers(N, size=(M, 4)),
+        "entries": rng.integers(N, size=(M, 2)),
         "prediction": floats(M),
         "a": floats(M),
         "b": floats(M),
@@ -46,7 +59,7 @@ def kernels_of(*modules):
     }
 
 
-KERNELS = kernels_of(samples, pairs, squared, huber, triangles)
+KERNELS = kernels_of(samples, pairs, quadruplets, entries, squared, huber, triangles)
 # These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
 # (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
 IN_PLACE = kernels_of(subspace, neighbours)
