@@ -6,7 +6,7 @@ import pytest
 from gramian import Block, Problem, Term, minimize
 from gramian.features import Array, Identity
 from gramian.geometries import Flat, Grassmann, Polar, Scaled
-from gramian.losses import Huber, Squared
+from gramian.losses import Huber, Logistic, Squared
 from gramian.measurements import Dense, Each, Entries, Pairs, Quadruplets, Triplets
 from gramian.solvers import ConjugateGradient, GradientDescent
 from gramian.solvers.online import descend
@@ -72,7 +72,7 @@ def test_rows_beyond_the_measurements_are_refused(measurement):
         measurement.take(np.array([0, 99]))
 
 
-@pytest.mark.parametrize("loss", [Squared(), Huber()])
+@pytest.mark.parametrize("loss", [Squared(), Huber(), Logistic()])
 def test_losses_refuse_arrays_of_different_lengths(loss):
     long, short, sense = np.ones(1000), np.ones(2), np.zeros(2, np.int8)
     with pytest.raises(ValueError, match="have shapes"):

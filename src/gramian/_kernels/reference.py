@@ -136,6 +136,29 @@ def huber_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, de
     return float(value), float(slope), float(np.sum(active * (inside * speed**2 + 2 * clipped * c)))
 
 
+def logistic_at(error: Any, side: Any, scale: Any) -> Any:
+    """Values, slopes and curvatures of the loss of errors, prediction - target, with senses of 0, -1 or +1."""
+    u = error / scale
+    value = np.where(side == 0, 2 * np.log(np.cosh(u / 2)), np.log1p(np.exp(-side * u)))
+    slope = np.where(side == 0, np.tanh(u / 2), -side / (1 + np.exp(side * u)))
+    return scale * value, slope, np.where(side == 0, 2, 1) / (4 * scale * np.cosh(u / 2) ** 2)
+
+
+def logistic_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any, scale: Any) -> Any:
+    """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
+    value, slope, _ = logistic_at(prediction - target, sense, scale)
+    slope = weight * slope
+    return float(np.sum(weight * value)), slope, float(np.sum(np.abs(slope * prediction)))
+
+
+def logistic_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, scale: Any, s: Any) -> Any:
+    """Value, slope and curvature in s of the loss of the predictions a + b s + c s²."""
+    speed = b + 2 * c * s
+    value, slope, curvature = logistic_at(a + b * s + c * s * s - target, sense, scale)
+    parts = (value, slope * speed, curvature * speed**2 + 2 * slope * c)
+    return tuple(float(np.sum(weight * part)) for part in parts)
+
+
 def dot(a: Any, b: Any) -> Any:
     """Return aᵀ b."""
     return a @ b
