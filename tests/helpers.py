@@ -9,7 +9,7 @@ from gramian import Block, Problem, Term
 from gramian.features import Array, Features, Identity, Sparse
 from gramian.geometries import GEOMETRIES
 from gramian.losses import Squared
-from gramian.measurements import Dense, Each, Measurement, Pairs, Triplets
+from gramian.measurements import Dense, Each, Entries, Measurement, Pairs, Quadruplets, Triplets
 
 
 class Example(NamedTuple):
@@ -47,6 +47,19 @@ def triplets(rng, dtype, n=12, d=5, m=40):
     return Example(Array(X), Triplets(index, n), outer(X[a] - X[far]) - outer(X[a] - X[near]))
 
 
+def quadruplets(rng, dtype, n=12, d=5, m=40):
+    X = rng.standard_normal((n, d)).astype(dtype)
+    a, b, c, e = (index := rng.integers(n, size=(m, 4))).T
+    return Example(Array(X), Quadruplets(index, n), outer(X[c] - X[e]) - outer(X[a] - X[b]))
+
+
+def entries(rng, dtype, d=5, m=25):
+    i, j = (index := rng.integers(d, size=(m, 2))).T
+    matrices = np.zeros((m, d, d), dtype)
+    matrices[np.arange(m), i, j] = 1
+    return Example(Identity(d, dtype), Entries(index, d), (matrices + matrices.transpose(0, 2, 1)) / 2)
+
+
 def node_pairs(rng, dtype, d=5, m=25):
     index = rng.integers(d, size=(m, 2))
     E = np.eye(d, dtype=dtype)
@@ -58,7 +71,7 @@ def dense(rng, dtype, d=5, m=30):
     return Example(Identity(d, dtype), Dense(matrices), (matrices + matrices.transpose(0, 2, 1)) / 2)
 
 
-EXAMPLES = {f.__name__: f for f in (each, sparse, pairs, triplets, node_pairs, dense)}
+EXAMPLES = {f.__name__: f for f in (each, sparse, pairs, triplets, quadruplets, node_pairs, entries, dense)}
 GEOMETRY_EXAMPLES = [geometry for kind in GEOMETRIES.values() for geometry in kind.examples]
 
 

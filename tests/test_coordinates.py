@@ -8,7 +8,7 @@ from gramian import MetricLearner, PSDRegressor
 from gramian.coordinates import Coordinates, Units, centre, span_of, units_of_regression
 from gramian.execution import Threads
 from gramian.features import Array, Centred, Identity, as_features
-from gramian.losses import Huber, Linear, Squared
+from gramian.losses import Huber, Linear, Logistic, Squared
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ def test_matrices_in_any_unit_give_the_same_fit(scale, rng):
     assert PSDRegressor(2, random_state=0).fit(scale * matrices, y).score(scale * matrices, y) > 1 - 1e-7
 
 
-@pytest.mark.parametrize("loss", [Squared(), Linear(), Huber(0.5)], ids=repr)
+@pytest.mark.parametrize("loss", [Squared(), Linear(), Huber(0.5), Logistic(0.5)], ids=repr)
 def test_costs_are_told_in_the_user_s_units(loss, rng):
     """A linear loss on targets of 1e6 costs 1e6, not its square."""
     X, scale = rng.standard_normal((300, 4)), 2.0**20

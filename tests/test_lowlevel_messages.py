@@ -6,14 +6,21 @@ import pytest
 from gramian import Block, Problem, Term, minimize
 from gramian.features import Array, Identity
 from gramian.geometries import Flat, Grassmann, Polar, Scaled
-from gramian.losses import Huber, Squared
-from gramian.measurements import Dense, Each, Pairs, Triplets
+from gramian.losses import Huber, Logistic, Squared
+from gramian.measurements import Dense, Each, Entries, Pairs, Quadruplets, Triplets
 from gramian.solvers import ConjugateGradient, GradientDescent
 from gramian.solvers.online import descend
 
 from helpers import GEOMETRY_EXAMPLES, n_columns, rank_one, regression
 
-INDEXED = [Pairs([[0, 10**9]]), Triplets([[0, 1, 10**9]]), Each(3), Dense(np.ones((1, 3, 3)))]
+INDEXED = [
+    Pairs([[0, 10**9]]),
+    Triplets([[0, 1, 10**9]]),
+    Quadruplets([[0, 1, 2, 10**9]]),
+    Entries([[0, 10**9]]),
+    Each(3),
+    Dense(np.ones((1, 3, 3))),
+]
 
 
 @pytest.mark.parametrize("measurement", INDEXED, ids=lambda m: type(m).__name__)
@@ -24,7 +31,17 @@ def test_an_image_with_too_few_rows_is_refused(measurement):
             call(Z)
 
 
-@pytest.mark.parametrize("measurement", [Pairs([[0, 2]]), Triplets([[0, 1, 2]]), Each(3), Dense(np.ones((1, 3, 3)))])
+SMALL = [
+    Pairs([[0, 2]]),
+    Triplets([[0, 1, 2]]),
+    Quadruplets([[0, 1, 0, 2]]),
+    Entries([[0, 2]]),
+    Each(3),
+    Dense(np.ones((1, 3, 3))),
+]
+
+
+@pytest.mark.parametrize("measurement", SMALL, ids=lambda m: type(m).__name__)
 def test_directions_and_weights_of_another_shape_are_refused(measurement):
     Z = np.ones((3, 2))
     with pytest.raises(ValueError, match="T has shape"):
@@ -49,13 +66,13 @@ def test_indices_beyond_the_range_of_the_machine_are_refused():
         Pairs(np.array([[0, 2**63]], dtype=np.uint64))
 
 
-@pytest.mark.parametrize("measurement", [Pairs([[0, 2]]), Each(3), Dense(np.ones((1, 3, 3)))])
+@pytest.mark.parametrize("measurement", SMALL, ids=lambda m: type(m).__name__)
 def test_rows_beyond_the_measurements_are_refused(measurement):
     with pytest.raises(ValueError, match="measurements"):
         measurement.take(np.array([0, 99]))
 
 
-@pytest.mark.parametrize("loss", [Squared(), Huber()])
+@pytest.mark.parametrize("loss", [Squared(), Huber(), Logistic()])
 def test_losses_refuse_arrays_of_different_lengths(loss):
     long, short, sense = np.ones(1000), np.ones(2), np.zeros(2, np.int8)
     with pytest.raises(ValueError, match="have shapes"):

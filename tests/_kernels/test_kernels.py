@@ -7,7 +7,19 @@ import numba
 import numpy as np
 import pytest
 
-from gramian._kernels import huber, neighbours, pairs, reference, samples, squared, subspace, triangles
+from gramian._kernels import (
+    entries,
+    huber,
+    logistic,
+    neighbours,
+    pairs,
+    quadruplets,
+    reference,
+    samples,
+    squared,
+    subspace,
+    triangles,
+)
 
 N, R, M = 20, 3, 50
 D, OBSERVED = 12, 8
@@ -22,6 +34,8 @@ def arguments(rng, dtype):
         "T": floats(N, R),
         "pairs": rng.integers(N, size=(M, 2)),
         "triplets": rng.integers(N, size=(M, 3)),
+        "quadruplets": rng.integers(N, size=(M, 4)),
+        "entries": rng.integers(N, size=(M, 2)),
         "prediction": floats(M),
         "a": floats(M),
         "b": floats(M),
@@ -30,6 +44,9 @@ def arguments(rng, dtype):
         "sense": rng.integers(-1, 2, size=M).astype(np.int8),
         "s": 0.7,
         "delta": 0.6,
+        "scale": 0.6,
+        "error": -0.4,
+        "side": int(rng.integers(-1, 2)),
         "A": floats(70, 70),
         "n": 70,
         "values": floats(70 * 69 // 2),
@@ -46,7 +63,7 @@ def kernels_of(*modules):
     }
 
 
-KERNELS = kernels_of(samples, pairs, squared, huber, triangles)
+KERNELS = kernels_of(samples, pairs, quadruplets, entries, squared, huber, logistic, triangles)
 # These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
 # (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
 IN_PLACE = kernels_of(subspace, neighbours)

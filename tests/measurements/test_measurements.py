@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+from gramian import Block, Problem, Term
 from gramian.contracts.measurement import MEASUREMENT_IDENTITIES, Measured
-from gramian.measurements import MEASUREMENTS, Dense, Pairs, Triplets
+from gramian.features import Identity
+from gramian.geometries import Scaled
+from gramian.measurements import MEASUREMENTS, Dense, Entries, Pairs, Quadruplets, Triplets
+from gramian.solvers import ConjugateGradient, minimize
 
 from helpers import EXAMPLES
 
@@ -46,5 +50,32 @@ def test_bad_pairs_raise_an_error(indices, message):
 def test_bad_triplets_and_matrices_raise_an_error(rng):
     with pytest.raises(ValueError, match=r"triplets\[0\] = \(0, 1, 5\)"):
         Triplets([[0, 1, 5]], 5)
+    with pytest.raises(ValueError, match=r"quadruplets\[0\] = \(0, 1, 5, 2\)"):
+        Quadruplets([[0, 1, 5, 2]], 5)
+    with pytest.raises(ValueError, match=r"entries\[1\] = \(5, 0\)"):
+        Entries([[0, 1], [5, 0]], 5)
     with pytest.raises(ValueError, match=r"expected \(m, d, d\)"):
         Dense(rng.standard_normal((3, 4, 5)))
+
+
+def test_triplets_are_quadruplets_that_share_a_sample(rng):
+    Z, T, weight, triplets = (*rng.standard_normal((2, 9, 3)), rng.standard_normal(20), rng.integers(9, size=(20, 3)))
+    one, other = Triplets(triplets), Quadruplets(triplets[:, [0, 1, 0, 2]])
+    np.testing.assert_allclose(other.predict(Z), one.predict(Z), atol=1e-12)
+    np.testing.assert_allclose(other.along(Z, T), one.along(Z, T), atol=1e-12)
+    np.testing.assert_allclose(other.weigh(weight, Z), one.weigh(weight, Z), atol=1e-12)
+
+
+def test_squared_distances_are_sums_of_entries(rng):
+    Z, (i, j) = rng.standard_normal((9, 3)), rng.integers(9, size=(2, 20))
+    W_ii, W_jj, W_ij = (Entries(np.column_stack(pair)).predict(Z) for pair in ((i, i), (j, j), (i, j)))
+    np.testing.assert_allclose(W_ii + W_jj - 2 * W_ij, Pairs(np.column_stack([i, j])).predict(Z), atol=1e-12)
+    np.testing.assert_array_equal(Entries(np.column_stack([j, i])).predict(Z), W_ij)
+
+
+def test_a_positive_semidefinite_matrix_is_completed_from_some_of_its_entries(rng):
+    d, G = 30, rng.standard_normal((30, 2))
+    W, known = G @ G.T, np.argwhere(np.triu(rng.random((d, d)) < 0.5))
+    problem = Problem([Block(Identity(d), [Term(Entries(known, d), W[tuple(known.T)])])])
+    point = minimize(problem, ConjugateGradient(), Scaled().point(rng.standard_normal((d, 2))), tol=1e-14).point
+    np.testing.assert_allclose(point.G @ point.G.T, W, atol=1e-5)

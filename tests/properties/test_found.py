@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian import MetricLearner, PSDRegressor, SStressMDS
-from gramian.losses import Hinge, Huber
+from gramian.losses import Hinge, Huber, Logistic
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_stream_of_float64_continues_in_float32(data):
         model.partial_fit(X, 1e90 * y)
 
 
-@pytest.mark.parametrize("loss", [Huber(), Hinge(), Huber(1e-300)])
+@pytest.mark.parametrize("loss", [Huber(), Hinge(), Logistic(), Huber(1e-300)])
 def test_a_loss_whose_parameter_vanishes_beside_the_targets_is_refused(data, loss):
     X, y = data
     with pytest.raises(ValueError, match=r"loss=.*Scale y"):

@@ -17,6 +17,7 @@ from gramian.supervision import (
     SUPERVISIONS,
     Begun,
     GivenPairs,
+    GivenQuadruplets,
     GivenTriplets,
     LabelPairs,
     LabelTriplets,
@@ -39,6 +40,8 @@ def make(name, labels, rng):
         return GivenPairs(pairs, y=np.where(labels[pairs[:, 0]] == labels[pairs[:, 1]], 1, -1))
     if name == "given triplets":
         return GivenTriplets(rng.permutation(n)[: n // 3 * 3].reshape(-1, 3))
+    if name == "given quadruplets":
+        return GivenQuadruplets(rng.permutation(n)[: n // 4 * 4].reshape(-1, 4))
     return SUPERVISIONS[name](labels)
 
 
@@ -121,6 +124,15 @@ def test_a_fit_does_not_change_the_supervision(name, wine, rng):
         (GivenPairs([[0, 1]], -1.0), "must be finite and not negative"),
         (GivenPairs([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1]), "at least 2 and at most 1"),
         (GivenTriplets([[0, 1, 1]]), "names a sample twice"),
+        (GivenTriplets([[0, 1, 2]], [-1.0]), "weights must be finite and not negative"),
+        (GivenQuadruplets([[0, 1, 2, 178]]), r"quadruplets\[0\] = \(0, 1, 2, 178\) is out of range"),
+        (GivenQuadruplets(np.empty((0, 4), int)), "quadruplets is empty"),
+        (GivenQuadruplets([[0, 1, 2]]), r"quadruplets has shape \(1, 3\); expected \(m, 4\)"),
+        (GivenQuadruplets([[0, 1, 2, 3], [0, 1, 1, 0]]), r"quadruplets\[1\] = \(0, 1, 1, 0\) has the same pair twice"),
+        (GivenQuadruplets([[0, 0, 2, 3]]), "joins a sample to itself"),
+        (GivenQuadruplets([[0, 1, 2, 2]]), "joins a sample to itself"),
+        (GivenQuadruplets([[0, 1, 2, 3]], [1.0, 2.0]), r"sample_weight has shape \(2,\)"),
+        (GivenQuadruplets([[0, 1, 2, 3]], [0.0]), "at least one must be positive"),
         (LabelTriplets(np.zeros(178)), "one class only"),
         (LabelPairs(np.zeros(178)), "one class only"),
     ],

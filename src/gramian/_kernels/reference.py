@@ -62,6 +62,40 @@ def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
     return pairs_weigh(triplets[:, [0, 2]], weight, Z) - pairs_weigh(triplets[:, [0, 1]], weight, Z)
 
 
+def quadruplets_predict(quadruplets: Any, Z: Any) -> Any:
+    """Return ‖z_c - z_e‖² - ‖z_a - z_b‖² for quadruplets (a, b, c, e), shape (m,)."""
+    return pairs_predict(quadruplets[:, 2:], Z) - pairs_predict(quadruplets[:, :2], Z)
+
+
+def quadruplets_along(quadruplets: Any, Z: Any, T: Any) -> Any:
+    """Return the linear and the quadratic coefficients in s of the predictions along Z + s T, shape (m,) each."""
+    far, near = (pairs_along(pairs, Z, T) for pairs in (quadruplets[:, 2:], quadruplets[:, :2]))
+    return far[0] - near[0], far[1] - near[1]
+
+
+def quadruplets_weigh(quadruplets: Any, weight: Any, Z: Any) -> Any:
+    """Return (L_far - L_near) Z, shape (N, r), for the graph Laplacians of the pairs (c, e) and (a, b)."""
+    return pairs_weigh(quadruplets[:, 2:], weight, Z) - pairs_weigh(quadruplets[:, :2], weight, Z)
+
+
+def entries_predict(entries: Any, Z: Any) -> Any:
+    """Return the inner products <z_i, z_j> of the entries (i, j), shape (m,)."""
+    return np.sum(Z[entries[:, 0]] * Z[entries[:, 1]], axis=1)
+
+
+def entries_along(entries: Any, Z: Any, T: Any) -> Any:
+    """Return the coefficients b, c of the inner products a + b s + c s² along Z + s T, shape (m,) each."""
+    i, j = entries.T
+    return np.sum(Z[i] * T[j] + T[i] * Z[j], axis=1), np.sum(T[i] * T[j], axis=1)
+
+
+def entries_weigh(entries: Any, weight: Any, Z: Any) -> Any:
+    """Return ½ (A + Aᵀ) Z, shape (N, r), for the matrix A with the weights as its entries."""
+    A = np.zeros((len(Z), len(Z)), Z.dtype)
+    np.add.at(A, (entries[:, 0], entries[:, 1]), weight)
+    return 0.5 * (A + A.T) @ Z
+
+
 def squared_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any) -> Any:
     """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
     error = prediction - target
@@ -100,6 +134,29 @@ def huber_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, de
     clipped, inside = np.clip(error, -delta, delta), np.abs(error) < delta
     value, slope = np.sum(active * clipped * (error - clipped / 2)), np.sum(active * clipped * speed)
     return float(value), float(slope), float(np.sum(active * (inside * speed**2 + 2 * clipped * c)))
+
+
+def logistic_at(error: Any, side: Any, scale: Any) -> Any:
+    """Values, slopes and curvatures of the loss of errors, prediction - target, with senses of 0, -1 or +1."""
+    u = error / scale
+    value = np.where(side == 0, 2 * np.log(np.cosh(u / 2)), np.log1p(np.exp(-side * u)))
+    slope = np.where(side == 0, np.tanh(u / 2), -side / (1 + np.exp(side * u)))
+    return scale * value, slope, np.where(side == 0, 2, 1) / (4 * scale * np.cosh(u / 2) ** 2)
+
+
+def logistic_value_and_slopes(prediction: Any, target: Any, sense: Any, weight: Any, scale: Any) -> Any:
+    """Total value, weighted slopes (m,), and Σ |slope · prediction|."""
+    value, slope, _ = logistic_at(prediction - target, sense, scale)
+    slope = weight * slope
+    return float(np.sum(weight * value)), slope, float(np.sum(np.abs(slope * prediction)))
+
+
+def logistic_along(a: Any, b: Any, c: Any, target: Any, sense: Any, weight: Any, scale: Any, s: Any) -> Any:
+    """Value, slope and curvature in s of the loss of the predictions a + b s + c s²."""
+    speed = b + 2 * c * s
+    value, slope, curvature = logistic_at(a + b * s + c * s * s - target, sense, scale)
+    parts = (value, slope * speed, curvature * speed**2 + 2 * slope * c)
+    return tuple(float(np.sum(weight * part)) for part in parts)
 
 
 def dot(a: Any, b: Any) -> Any:

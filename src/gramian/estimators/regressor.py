@@ -65,7 +65,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     solver : {"cg", "gd", "trust-region", "online"} or Solver
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches and streams.
-    loss : {"squared", "huber", "linear", "hinge"} or Loss
+    loss : {"squared", "huber", "linear", "hinge", "logistic"} or Loss
         The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "spectral".

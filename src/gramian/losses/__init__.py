@@ -10,14 +10,16 @@ package works as well; `gramian.contracts.check_loss` says whether it is right.
 from gramian.losses.hinge import Hinge
 from gramian.losses.huber import Huber
 from gramian.losses.linear import Linear
+from gramian.losses.logistic import Logistic
 from gramian.losses.loss import Loss
 from gramian.losses.squared import Squared
 
-__all__ = ["LOSSES", "Hinge", "Huber", "Linear", "Loss", "Squared"]
+__all__ = ["LOSSES", "Hinge", "Huber", "Linear", "Logistic", "Loss", "Squared"]
 
 LOSSES: dict[str, type[Loss]] = {
     "squared": Squared,
     "huber": Huber,
     "hinge": Hinge,
+    "logistic": Logistic,
     "linear": Linear,
 }

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Line"]
 
+#: A first step that is longer than the factor by more than this says only that the curvature vanishes.
+FARTHEST = 1e6
+
 
 class Trial(NamedTuple):
     """A step along a line, and the evaluation there."""
@@ -91,12 +94,23 @@ class Line:
     @cached_property
     def guess(self) -> float:
         """The step to the minimum of the Gauss-Newton model; where that is flat, one as long as the factor."""
-        start = self.start
-        _, bend = start.curvature(self.tangent, self.ahead)
-        if bend > 0 and np.isfinite(bend):
-            return min(-self.slope / bend, self.limit)
-        moved = float(np.linalg.norm(start.point.velocity(self.tangent)))
-        return min(float(np.linalg.norm(start.point.G)) / moved, self.limit) if moved > 0 else 0.0
+        _, bend = self.start.curvature(self.tangent, self.ahead)
+        return min(self.newton_step(self.slope, bend), self.limit)
+
+    def newton_step(self, slope: float, curvature: float) -> float:
+        """Return the step -slope/curvature; one as long as the factor if the curvature is not positive, or vanishes.
+
+        The logistic loss far from its target has a curvature that may be 1e-100; no search returns from such a step.
+        """
+        step = -slope / curvature if curvature > 0 and np.isfinite(curvature) else np.inf
+        trusted = np.isfinite(step) and (self.reach == 0 or step <= FARTHEST * self.reach)
+        return step if trusted else self.reach
+
+    @cached_property
+    def reach(self) -> float:
+        """The step that is as long as the factor; 0 if the factor does not move."""
+        moved = float(np.linalg.norm(self.start.point.velocity(self.tangent)))
+        return float(np.linalg.norm(self.start.point.G)) / moved if moved > 0 else 0.0
 
     def __call__(self, s: float) -> float:
         """Return the value at s; infinite or NaN where the step overflows."""

@@ -134,9 +134,10 @@ class Exact:
     def newton(self, line: Line) -> float:
         """Return the best step of a bracketed Newton iteration for a zero of the slope; 0 if none is better than 0."""
         low, high = 0.0, np.inf
-        best, best_value = 0.0, line.value + line.start.noise
+        ceiling = line.value + line.start.noise
+        best, best_value = 0.0, ceiling
         _, slope, curvature = line.along(0.0)
-        s = -slope / curvature if curvature > 0 else line.guess
+        s = line.newton_step(slope, curvature) if curvature > 0 else line.guess
         for _ in range(self.max_trials):
             value, slope, curvature = line.along(s)
             if not np.isfinite(value):
@@ -144,9 +145,10 @@ class Exact:
                 continue
             if value <= best_value:
                 best, best_value = s, value
-            if abs(slope) <= self.tol * abs(line.slope):
+            # A trial above the start may be near another minimum; the one that is searched for is before it.
+            if value <= ceiling and abs(slope) <= self.tol * abs(line.slope):
                 break
-            low, high = (s, high) if slope < 0 else (low, s)
+            low, high = (s, high) if slope < 0 and value <= ceiling else (low, s)
             proposed = s - slope / curvature if curvature > 0 else np.nan
             fallback = 4 * s if np.isinf(high) else 0.5 * (low + high)
             s = proposed if low < proposed < min(high, 10 * s) else fallback

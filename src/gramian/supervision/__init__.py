@@ -9,6 +9,7 @@ from gramian.supervision.choice import LabelChoice
 from gramian.supervision.labels import LabelPairs, LabelTriplets
 from gramian.supervision.neighbourhoods import LabelNeighbourhoods
 from gramian.supervision.pairs import GivenPairs
+from gramian.supervision.quadruplets import GivenQuadruplets
 from gramian.supervision.sampling import labelled_pairs, nearest_triplets, random_pairs
 from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.supervision.triplets import GivenTriplets
@@ -17,6 +18,7 @@ __all__ = [
     "SUPERVISIONS",
     "Begun",
     "GivenPairs",
+    "GivenQuadruplets",
     "GivenTriplets",
     "LabelChoice",
     "LabelNeighbourhoods",
@@ -37,4 +39,5 @@ SUPERVISIONS: dict[str, type[Supervision]] = {
     "pairs": LabelPairs,
     "given pairs": GivenPairs,
     "given triplets": GivenTriplets,
+    "given quadruplets": GivenQuadruplets,
 }

@@ -1,4 +1,4 @@
-"""Checks of labels, pairs and triplets. Errors say which argument, what came, and what to do."""
+"""Checks of labels, pairs, triplets and quadruplets. Errors say which argument, what came, and what to do."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = [
     "validate_labels",
     "validate_pairs",
     "validate_points",
+    "validate_quadruplets",
     "validate_signs",
     "validate_target",
     "validate_triplets",
@@ -103,6 +104,26 @@ def validate_triplets(triplets: Any, n_samples: int) -> Matrix:
     if bad.size:
         row = tuple(int(i) for i in index[bad[0]])
         raise ValueError(f"triplets[{bad[0]}] = {row} names a sample twice. Give three different samples.")
+    return index
+
+
+def validate_quadruplets(quadruplets: Any, n_samples: int) -> Matrix:
+    """Return index quadruplets (m, 4), a near and a far pair each; the pairs differ, each has two samples."""
+    check_kind("quadruplets", quadruplets)
+    if np.shape(quadruplets)[:1] == (0,):
+        raise ValueError("quadruplets is empty; at least one quadruplet is needed.")
+    index = check_indices(quadruplets, "quadruplets", 4, n_samples)
+    near, far = np.sort(index[:, :2], axis=1), np.sort(index[:, 2:], axis=1)
+    single = (near[:, 0] == near[:, 1]) | (far[:, 0] == far[:, 1])
+    bad = np.flatnonzero(single | (near == far).all(axis=1))
+    if bad.size:
+        row = tuple(int(i) for i in index[bad[0]])
+        reason = (
+            "joins a sample to itself; its distance is always 0. Give pairs of different samples."
+            if single[bad[0]]
+            else "has the same pair twice, which cannot be nearer than itself. Give two different pairs."
+        )
+        raise ValueError(f"quadruplets[{bad[0]}] = {row} {reason}")
     return index
 
 

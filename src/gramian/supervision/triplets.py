@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from gramian.checks import validate_weight
 from gramian.coordinates import largest, unit_of
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
@@ -14,9 +15,20 @@ from gramian.objective import Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_triplets
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.types import Matrix
+from gramian.types import Matrix, Vector
 
-__all__ = ["MARGIN", "GivenTriplets", "bring_near_one", "pull_term", "rescale_to_margin", "triplet_term"]
+__all__ = [
+    "MARGIN",
+    "GivenTriplets",
+    "Weighted",
+    "bring_near_one",
+    "mean_weight",
+    "pull_term",
+    "rescale_far_pairs",
+    "rescale_to_margin",
+    "triplet_term",
+    "validate_weighted",
+]
 
 #: By how much, in squared distance, the far sample of a triplet should be farther than the near one.
 MARGIN = 1.0
@@ -29,6 +41,8 @@ class GivenTriplets(Supervision):
     Parameters
     ----------
     triplets : array of int, shape (m, 3)
+    sample_weight : array, shape (m,), optional
+        The weight of each triplet; those of weight 0 are left out.
 
     Examples
     --------
@@ -42,31 +56,54 @@ class GivenTriplets(Supervision):
     """
 
     triplets: Any
+    sample_weight: Any = None
 
     def __len__(self) -> int:
         return len(self.triplets)
 
     def validate(self, n_samples: int) -> Self:
-        """Return the triplets as an array; raise a ValueError unless they are of so many samples."""
-        return replace(self, triplets=validate_triplets(self.triplets, n_samples))
+        """Return the triplets of positive weight as an array; raise a ValueError unless they fit the samples."""
+        weighted = validate_weighted(validate_triplets(self.triplets, n_samples), self.sample_weight)
+        return replace(self, triplets=weighted.indices, sample_weight=weighted.weight)
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets, and the start at a scale where the margin matters."""
         return Begun(self, start if resume else rescale_to_margin(situation, bring_near_one(start), self.triplets))
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
-        """Return the mean over triplets of ½ max(0, margin - prediction)²."""
-        return [triplet_term(self.triplets, situation.features.dtype)]
+        """Return the weighted mean over triplets of ½ max(0, margin - prediction)²."""
+        return [triplet_term(self.triplets, situation.features.dtype, self.sample_weight)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return d/m: few triplets hardly move the distance."""
         return n_features / len(self)
 
 
-def triplet_term(triplets: Matrix, dtype: np.dtype) -> Term:
-    """Return the mean of ½ max(0, MARGIN - prediction)² over triplets (m, 3)."""
+class Weighted(NamedTuple):
+    """Triplets or quadruplets of samples, one a row, and their positive weights (m,); None for equal weights."""
+
+    indices: Matrix
+    weight: Vector | None
+
+
+def validate_weighted(indices: Matrix, sample_weight: Any) -> Weighted:
+    """Return the rows of positive weight, and their weights; raise a ValueError unless there is a weight for each."""
+    if sample_weight is None:
+        return Weighted(indices, None)
+    weight = validate_weight(sample_weight, len(indices), np.dtype(np.float64))
+    return Weighted(indices[weight > 0], weight[weight > 0])
+
+
+def mean_weight(weight: Vector | None, m: int, dtype: np.dtype) -> Vector:
+    """Return weights (m,) of sum 1, so that a term is a weighted mean; equal ones if None is given."""
+    return np.full(m, 1 / m, dtype) if weight is None else (weight / weight.sum()).astype(dtype)
+
+
+def triplet_term(triplets: Matrix, dtype: np.dtype, weight: Vector | None = None) -> Term:
+    """Return the weighted mean of ½ max(0, MARGIN - prediction)² over triplets (m, 3)."""
     m = len(triplets)
-    return Term(Triplets(triplets), np.full(m, MARGIN, dtype), sense=np.full(m, 1))
+    target = np.full(m, MARGIN, dtype)
+    return Term(Triplets(triplets), target, sense=np.full(m, 1), weight=mean_weight(weight, m, dtype))
 
 
 def pull_term(triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype) -> Term:
@@ -84,5 +121,10 @@ def bring_near_one(start: Matrix) -> Matrix:
 
 def rescale_to_margin(situation: Situation, start: Matrix, triplets: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of anchors and far samples of 2, twice the margin."""
-    distance = float(np.median(Pairs(triplets[:, [0, 2]]).predict(situation.image(start))))
+    return rescale_far_pairs(situation, start, triplets[:, [0, 2]])
+
+
+def rescale_far_pairs(situation: Situation, start: Matrix, pairs: Matrix) -> Matrix:
+    """Return the start, scaled to a median squared distance of far pairs (m, 2) of 2, twice the margin."""
+    distance = float(np.median(Pairs(pairs).predict(situation.image(start))))
     return start * start.dtype.type((2 / distance) ** 0.5) if 0 < distance < np.inf else start

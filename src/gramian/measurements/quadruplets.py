@@ -1,0 +1,68 @@
+"""One measurement per quadruplet of samples: the difference of the squared distances of two pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gramian._kernels.quadruplets import quadruplets_along, quadruplets_predict, quadruplets_weigh
+from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
+from gramian.types import Matrix, Rows, Vector
+
+__all__ = ["Quadruplets"]
+
+
+class Quadruplets(Measurement):
+    """Margins ‖z_c - z_e‖² - ‖z_a - z_b‖² of quadruplets (a, b, c, e): a near pair (a, b) and a far pair (c, e).
+
+    "At least a margin" says that a and b are nearer than c and e. A triplet (a, n, f) is the quadruplet (a, n, a, f).
+
+    Parameters
+    ----------
+    quadruplets : array of int, shape (m, 4)
+        The indices of the samples a, b, c and e. Quadruplets sorted by a are read faster.
+    n_samples : int, optional
+        The number N of samples; indices are checked against it when it is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.measurements import Quadruplets
+    >>> Quadruplets([[0, 1, 2, 3]]).predict(np.array([[0.0], [1.0], [3.0], [6.0]]))  # 3² - 1²
+    array([8.])
+    """
+
+    def __init__(self, quadruplets: Any, n_samples: int | None = None) -> None:
+        self.quadruplets = check_indices(quadruplets, "quadruplets", 4, n_samples)
+        self.least_samples = int(self.quadruplets.max(initial=-1)) + 1
+
+    def __len__(self) -> int:
+        return len(self.quadruplets)
+
+    def predict(self, Z: Matrix) -> Vector:
+        """Return the margins ‖z_c - z_e‖² - ‖z_a - z_b‖², shape (m,)."""
+        return quadruplets_predict(self.quadruplets, self.image(Z))
+
+    def along(self, Z: Matrix, T: Matrix) -> Changes:
+        """Return the coefficients b and c of the pairs (c, e) minus those of the pairs (a, b), shape (m,) each."""
+        return Changes(*quadruplets_along(self.quadruplets, *self.images(Z, T)))
+
+    def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
+        """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (c, e) and (a, b)."""
+        Z = self.image(Z)
+        return quadruplets_weigh(self.quadruplets, self.weights(weight, Z.dtype), Z)
+
+    def check(self, n_samples: int) -> None:
+        """Raise a ValueError unless every index is at least 0 and below n_samples."""
+        if n_samples < self.least_samples:
+            check_range(self.quadruplets, "quadruplets", n_samples)
+
+    def take(self, rows: Rows) -> Selection:
+        """Return some quadruplets, with indices into the samples they use, and these samples' indices, ascending."""
+        samples, positions = np.unique(self.quadruplets[check_rows(rows, len(self))], return_inverse=True)
+        return Selection(Quadruplets(positions.reshape(-1, 4)), samples)
+
+    def part(self, cut: slice) -> Quadruplets:
+        """Return consecutive quadruplets of the same samples, without a copy."""
+        return Quadruplets(self.quadruplets[cut])
