@@ -15,12 +15,13 @@ from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
-    "IndexedPairs",
     "PairTargets",
+    "SignedPairs",
     "check_contradictions",
     "check_samples",
     "pairs_of_points",
     "read_labels",
+    "read_signed_pairs",
     "validate_labels",
     "validate_pairs",
     "validate_points",
@@ -134,24 +135,37 @@ def validate_points(pairs: Any) -> Matrix:
     return points
 
 
-class IndexedPairs(NamedTuple):
-    """Samples (n, d), and pairs (m, 2) of their indices, as the user gave them."""
+class SignedPairs(NamedTuple):
+    """Samples (n, d), pairs (m, 2) of their indices, and signs (m,) or None, as the user gave them.
+
+    Where `pairs` is None, X holds pairs of points (m, 2, d).
+    """
 
     X: Any
     pairs: Any
+    y: Any
 
 
-def pairs_of_points(X: Any, pairs: Any) -> IndexedPairs:
-    """Return samples and index pairs (m, 2); pairs given as points (m, 2, d) become samples and their indices."""
+def read_signed_pairs(X: Any, pairs: Any, y: Any) -> SignedPairs:
+    """Return the arguments (X, pairs, y) or (points, y), by name; points (m, 2, d) have pairs=None.
+
+    Raises a ValueError if index pairs are given beside points.
+    """
+    if pairs is None or np.ndim(X) != 3:
+        return SignedPairs(X, pairs, y)
+    if y is not None or np.ndim(pairs) > 1:
+        raise ValueError("X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=.")
+    return SignedPairs(X, None, pairs)
+
+
+def pairs_of_points(X: Any, pairs: Any, y: Any) -> SignedPairs:
+    """Return samples, index pairs (m, 2) and signs; pairs given as points (m, 2, d) become samples and indices."""
+    X, pairs, y = read_signed_pairs(X, pairs, y)
     if pairs is not None:
-        if np.ndim(X) == 3:
-            raise ValueError(
-                "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
-            )
-        return IndexedPairs(X, pairs)
+        return SignedPairs(X, pairs, y)
     points = validate_points(X)
     m, _, d = points.shape
-    return IndexedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2))
+    return SignedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2), y)
 
 
 class PairTargets(NamedTuple):
