@@ -136,7 +136,7 @@ def test_feature_names_are_kept(learner, iris):
     ("pairs", "y", "message"),
     [
         ([[0, 1], [2, 2]], [1, -1], r"pairs\[1\] = \(2, 2\) joins a sample to itself"),
-        ([[0, 1], [2, 3]], [1, 0], r"y must be \+1"),
+        ([[0, 1], [2, 3]], [1, 0], r"y holds 0 and 1"),
         ([[0, 1], [2, 3]], None, "is missing"),
         ([[0, 1], [2, 500]], [1, -1], "pairs"),
     ],
@@ -464,3 +464,16 @@ def test_pola_separates_what_can_be_separated(rng):
     assert margin.min() > 0
     assert np.array_equal(model.predict(X, pairs), signs)
     assert POLA(n_epochs=30).fit_pairs(X, pairs, y=signs).n_updates_ == model.n_updates_
+
+
+@pytest.mark.parametrize("learner", [ITML(), LEGO()], ids=class_name)
+def test_singular_priors_are_refused_whatever_the_rounding(learner, iris, rng):
+    X, y = iris
+    for _ in range(20):
+        B = rng.standard_normal((4, 3)) * 10.0 ** rng.integers(-6, 7)
+        with pytest.raises(
+            ValueError, match=r"prior is not .* definite matrix: its eigenvalues .*multiple of the identity"
+        ):
+            clone(learner).set_params(prior=B @ B.T).fit(X, y)
+    with pytest.raises(ValueError, match="prior is not"):
+        clone(learner).set_params(prior=np.zeros((4, 4))).fit(X, y)

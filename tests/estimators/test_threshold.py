@@ -205,9 +205,9 @@ def test_thresholds_are_stored_as_floats():
 
 @pytest.mark.parametrize("name", ["predict", "decision_function"])
 def test_a_missing_threshold_is_named_as_the_cause(name):
-    assert not hasattr(MetricLearner(), name)
-    with pytest.raises(AttributeError, match=f"MetricLearner.*{name}.*no threshold is set. Call calibrate_threshold"):
-        getattr(MetricLearner(), name)
+    assert not hasattr(Line(), name)
+    with pytest.raises(AttributeError, match=f"Line.*{name}.*no threshold is set. Call calibrate_threshold"):
+        getattr(Line(), name)
 
 
 @pytest.fixture

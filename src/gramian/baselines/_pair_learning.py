@@ -238,6 +238,14 @@ def resolve_prior(prior: Any, X: Matrix) -> Matrix:
     A = as_numbers("prior", prior)
     if A.shape != (d, d):
         raise ValueError(f"prior has shape {A.shape}; expected (n_features, n_features) = ({d}, {d}).")
-    if not (np.isfinite(A).all() and np.allclose(A, A.T) and np.linalg.eigvalsh(A)[0] > 0):
+    if not (np.isfinite(A).all() and np.allclose(A, A.T, atol=1e-8 * np.abs(A).max())):
         raise ValueError("prior is not a symmetric positive definite matrix.")
-    return (A + A.T) / 2
+    A = (A + A.T) / 2
+    values = np.linalg.eigvalsh(A)
+    # Eigenvalues are exact up to rounding of the largest.
+    if values[0] <= d * np.finfo(float).eps * values[-1]:
+        raise ValueError(
+            f"prior is not a symmetric positive definite matrix: its eigenvalues are from {values[0]:.1e} to "
+            f"{values[-1]:.1e}, so that it is singular or indefinite. Add a multiple of the identity."
+        )
+    return A

@@ -55,6 +55,8 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     bounds_ : tuple of float
         The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
         `partial_fit` keeps those of the first call.
+    spectrum_ : array, shape (d,)
+        The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     message_ : str

@@ -43,6 +43,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         The symmetric root of A; `transform(X) = X @ components_.T`.
     bias_ : float
         The threshold b on squared distances.
+    spectrum_ : array, shape (d,)
+        The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; √b after `fit_pairs`, or set by `set_threshold`,
         `calibrate_threshold`.

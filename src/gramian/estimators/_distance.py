@@ -8,8 +8,10 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian.estimators._available import available_if
 from gramian.estimators._checks import validate_input
@@ -27,7 +29,11 @@ LARGEST_EXPONENT = 40
 
 
 def has_threshold(learner: Any) -> bool:
-    """Return True if a threshold is set; else raise an AttributeError, as `available_if` expects."""
+    """Return True if a threshold is set; else raise an AttributeError, as `available_if` expects.
+
+    It is a NotFittedError if the learner is not fitted.
+    """
+    check_is_fitted(learner)
     if hasattr(learner, "threshold_"):
         return True
     raise AttributeError("no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y.")
@@ -53,6 +59,20 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, Z: Any) -> Matrix:
+        """Return the samples X of least norm that minimise ‖X @ components_.T - Z‖, shape (n, d).
+
+        Parameters
+        ----------
+        Z : array, shape (n, r)
+            Samples as `transform` returns them.
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(f"Z has {Z.shape[1]} columns; expected {len(self.components_)}, as transform returns.")
+        return Z @ np.linalg.pinv(self.components_).T.astype(Z.dtype, copy=False)
 
     def pair_distance(self, X: Any, pairs: Any = None) -> Vector:
         """Return the learned distances of pairs, not squared, shape (m,).
@@ -171,6 +191,29 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return np.where(self.pair_distance(X, pairs) <= self.threshold_, 1, -1)
 
+    @available_if(has_threshold)
+    def score(self, X: Any, pairs: Any = None, y: Any = None) -> float:
+        """Return the area under the ROC curve of `pair_score`: 1 if all similar pairs are nearer than dissimilar ones.
+
+        The threshold does not change it.
+
+        Parameters
+        ----------
+        X, pairs
+            Samples (n, d) and pairs (m, 2) of their row indices; or X alone, pairs of points (m, 2, d), then y.
+        y : array of +1 and -1, shape (m,)
+            Both kinds must occur.
+        """
+        X, pairs, y = read_signed_pairs(X, pairs, y)
+        distance = check_finite_distances(self.pair_distance(X, pairs))
+        return float(roc_auc_score(validate_signs(y, len(distance)), -distance))
+
+    @property
+    def spectrum_(self) -> Vector:
+        """The eigenvalues of W = components_ᵀ components_, descending, shape (r,); its d - r others are 0."""
+        check_is_fitted(self)
+        return np.linalg.svd(self.components_, compute_uv=False) ** 2
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -224,6 +267,14 @@ class Metric:
         self.components = components
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
-        """Return the distance of u and v, or its square."""
-        z = self.components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
+        """Return the distance of u and v, or its square; both of shape (d,) or (1, d), the latter also sparse."""
+        z = self.components @ (self.read_vector("u", u) - self.read_vector("v", v))
         return float(z @ z) if squared else float(np.sqrt(z @ z))
+
+    def read_vector(self, name: str, vector: Any) -> Vector:
+        """Return a vector (d,); raise a ValueError that names it if it has another shape than (d,) or (1, d)."""
+        array = np.asarray(vector.toarray() if issparse(vector) else vector, dtype=float)
+        d = self.components.shape[1]
+        if array.shape not in ((d,), (1, d)):
+            raise ValueError(f"{name} has shape {array.shape}; expected ({d},) or (1, {d}).")
+        return array.reshape(d)

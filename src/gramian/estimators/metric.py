@@ -103,6 +103,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         `transform(X) = X @ components_.T`.
     factor_ : array, shape (d, r)
         G, the transpose of components_.
+    spectrum_ : array, shape (r,)
+        The eigenvalues of W, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float

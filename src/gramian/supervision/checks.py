@@ -192,12 +192,23 @@ def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
 
 def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
     """Return signs +1 and -1, (m,); both must occur unless one is enough."""
+    if y is None:
+        raise ValueError("y is missing. Give +1 (same) or -1 (different) for each pair.")
     check_kind("y", y)
     signs = np.asarray(y)
     if signs.shape != (m,):
         raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
-    if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
-        raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
+    if signs.dtype == bool or (np.isin(signs, (0, 1)).all() and (signs == 0).any()):
+        came, same = ("True and False", "True") if signs.dtype == bool else ("0 and 1", "1")
+        raise ValueError(
+            f"y holds {came}; expected +1 (same) and -1 (different). If {same} means the same, give np.where(y, 1, -1)."
+        )
+    bad = np.flatnonzero(~np.isin(signs, (-1, 1)))
+    if bad.size:
+        raise ValueError(
+            f"y must be +1 (same) or -1 (different), one for each pair; y[{bad[0]}] = {signs[bad[0]]}. "
+            "Squared distances are given as target=."
+        )
     if both and len(np.unique(signs)) < 2:
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
     return signs
