@@ -102,7 +102,7 @@ def test_given_targets_follow_the_data(dtype, exponent, wine, pairs):
 
     def fit(X):
         target = 3.0 * (X.std() / wine[0].std()) ** 2
-        return MetricLearner(2, random_state=0).fit_pairs(X, index, target, sense).transform(X)
+        return MetricLearner(2, random_state=0).fit_pairs(X, index, target=target, sense=sense).transform(X)
 
     compare(fit, wine[0], dtype, exponent)
 

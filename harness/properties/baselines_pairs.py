@@ -94,7 +94,7 @@ def require_distance(model: Any, samples: Samples) -> None:
         explicit = np.array([np.sqrt(np.sum((L @ (X[i] - X[j])) ** 2)) for i, j in pairs])
         # Images are rounded before they are subtracted.
         rounding = 20 * L.size * samples.eps * size + L.size * float(np.finfo(samples.dtype).tiny)
-        require_close("pair_distance", model.pair_distance(pairs, samples.X), explicit, 1.0, rounding)
+        require_close("pair_distance", model.pair_distance(samples.X, pairs), explicit, 1.0, rounding)
         near = model.get_metric()(X[0], X[n - 1])
         require_close("get_metric", near, np.sqrt(np.sum((L @ (X[0] - X[n - 1])) ** 2)), 1.0, rounding)
     same = pickle.loads(pickle.dumps(model))

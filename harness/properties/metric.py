@@ -114,13 +114,13 @@ def require_distances(draw: Draw, model: MetricLearner, samples: Samples) -> Non
     require_close("transform", found, Z, 20 * len(G) * eps, scale)
     pairs = draw.rng.integers(n, size=(8, 2))
     wanted = np.array([np.linalg.norm(Z[i] - Z[j]) for i, j in pairs])
-    require_close("pair_distance", model.pair_distance(pairs, samples.X), wanted, 40 * len(G) * eps, scale)
+    require_close("pair_distance", model.pair_distance(samples.X, pairs), wanted, 40 * len(G) * eps, scale)
     same = pickle.loads(pickle.dumps(model))
     require(np.array_equal(same.transform(samples.X), found), "transform after pickling differs")
     if hasattr(model, "threshold_"):
-        distance = model.pair_distance(pairs, samples.X)
+        distance = model.pair_distance(samples.X, pairs)
         wanted_signs = [1 if x <= model.threshold_ else -1 for x in distance]
-        require(model.predict(pairs, samples.X).tolist() == wanted_signs, "predict is not distance <= threshold_")
+        require(model.predict(samples.X, pairs).tolist() == wanted_signs, "predict is not distance <= threshold_")
 
 
 @property_of("metric: fits of all kinds")
@@ -183,7 +183,8 @@ def check_pair_cost(draw: Draw) -> None:
     solver, geometry = draw.choice(["cg", "gd", "trust-region"]), draw.choice(["scaled", "flat", "polar"])
     settings = {"init": G, "tol": 1e-9, "max_iter": draw.choice([0, 3, 300]), "shrinkage": "auto"}
     model = draw_model(draw, d, n_components=rank, regularisation=penalty, solver=solver, geometry=geometry, **settings)
-    call(draw, model.fit_pairs, samples.X, pairs.given, target, sense.given, sample_weight=weight.given)
+    given = {"target": target, "sense": sense.given, "sample_weight": weight.given}
+    call(draw, model.fit_pairs, samples.X, pairs.given, **given)
     start, end = G.astype(np.float64), model.factor_.astype(np.float64)
     problem = PairProblem(samples.values, pairs.values, target, sense.values, weight.values, start, penalty)
     tolerance = 1e-8 if samples.dtype == np.float64 else 2e-3

@@ -421,8 +421,8 @@ def test_samples_without_edges_are_allowed(data):
 def test_signs_of_pairs_are_checked(data):
     with pytest.raises(ValueError, match=r"y must be \+1 \(same\) or -1 \(different\)"):
         KernelSpectralRegression().fit_pairs(data[0], [[0, 1]], y=[2])
-    with pytest.raises(TypeError, match="positional"):
-        KernelSpectralRegression().fit_pairs(data[0], [[0, 1]], [1])
+    with pytest.raises(ValueError, match=r"y has shape \(1,\); expected \(2,\)"):
+        KernelSpectralRegression().fit_pairs(data[0], [[0, 1], [0, 2]], [1])
 
 
 # Neighbours.

@@ -171,3 +171,28 @@ def test_triplets_are_merged_and_enumerated(rng):
     expected = [(i, j, far) for i, j in targets.tolist() for far in range(5) if y[far] != y[i]]
     assert all_triplets(y, targets).tolist() == [list(row) for row in expected]
     assert count_triplets(y, targets) == len(expected)
+
+
+def test_the_start_is_chosen_by_name_or_given(iris):
+    X, y = iris
+    usual = {rank: LMNN(rank).fit(X, y) for rank in (None, 2)}
+    for rank, name in ((None, "identity"), (2, "pca")):
+        np.testing.assert_array_equal(LMNN(rank, init=name).fit(X, y).components_, usual[rank].components_)
+    given = LMNN(init=3 * np.eye(4)).fit(X, y)
+    np.testing.assert_allclose(given.components_, usual[None].components_, atol=1e-8)
+    # At full rank the problem is convex in W.
+    for name in ("lda", "pca"):
+        assert LMNN(init=name).fit(X, y).objective_ == pytest.approx(usual[None].objective_, rel=1e-2)
+    assert LMNN(2, init="lda").fit(X, y).components_.shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        ("random", "init='random' is unknown. Choose one of 'auto', 'identity', 'lda', 'pca', or an array"),
+        (np.eye(3), r"init has shape \(3, 3\); expected \(n_features, rank\) = \(4, 2\)"),
+    ],
+)
+def test_a_start_that_does_not_fit_is_refused(init, message, iris):
+    with pytest.raises(ValueError, match=message):
+        LMNN(2, init=init).fit(*iris)

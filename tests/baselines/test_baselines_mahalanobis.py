@@ -81,7 +81,7 @@ def test_the_distance_is_that_of_the_matrix(learner, iris):
     A = model.get_mahalanobis_matrix()
     pairs = np.array([[0, 1], [0, 149], [77, 3]])
     distance = np.sqrt(squared_lengths(A, differences(X, pairs)))
-    assert np.allclose(model.pair_distance(pairs, X), distance)
+    assert np.allclose(model.pair_distance(X, pairs), distance)
     assert np.allclose(model.pair_score(X[pairs]), -distance)
     assert np.isclose(model.get_metric()(X[0], X[149]), distance[1])
     assert np.linalg.eigvalsh(A)[0] >= -1e-12 * np.trace(A)
@@ -117,9 +117,9 @@ def test_pairs_of_points_are_pairs_of_rows(learner, iris):
     X, y = iris
     pairs, signs = draw_signed_pairs(y, 100)
     by_row = clone(learner).fit_pairs(X, pairs, y=signs)
-    by_point = clone(learner).fit_pairs(X[pairs], y=signs)
+    by_point = clone(learner).fit_pairs(X[pairs], signs)
     assert np.array_equal(by_row.components_, by_point.components_)
-    assert np.mean(by_row.predict(pairs, X) == signs) > 0.8
+    assert np.mean(by_row.predict(X, pairs) == signs) > 0.8
     assert by_row.threshold_ == by_point.threshold_
 
 
@@ -136,7 +136,7 @@ def test_feature_names_are_kept(learner, iris):
     ("pairs", "y", "message"),
     [
         ([[0, 1], [2, 2]], [1, -1], r"pairs\[1\] = \(2, 2\) joins a sample to itself"),
-        ([[0, 1], [2, 3]], [1, 0], r"y must be \+1"),
+        ([[0, 1], [2, 3]], [1, 0], r"y holds 0 and 1"),
         ([[0, 1], [2, 3]], None, "is missing"),
         ([[0, 1], [2, 500]], [1, -1], "pairs"),
     ],
@@ -214,7 +214,11 @@ def test_the_prior_is_where_it_starts(learner, wine):
         (np.diag(np.arange(1.0, 14)), np.diag(np.arange(1.0, 14))),
     ]:
         # Every constraint holds, so A does not change.
-        model = clone(learner).set_params(prior=prior).fit_pairs(X, pairs, 1.01 * squared_lengths(A, z), "at most")
+        model = (
+            clone(learner)
+            .set_params(prior=prior)
+            .fit_pairs(X, pairs, target=1.01 * squared_lengths(A, z), sense="at most")
+        )
         assert np.allclose(model.get_mahalanobis_matrix(), A, rtol=1e-8, atol=1e-10)
 
 
@@ -304,7 +308,7 @@ def test_itml_is_the_minimum(rng, solved):
 @pytest.mark.parametrize(("sense", "b"), [(-1, 0.5), (-1, 9.0), (1, 40.0), (1, 0.5), (0, 0.5), (0, 40.0)])
 def test_itml_with_one_pair_has_a_closed_form(sense, b):
     z, gamma = np.array([1.0, 2.0]), 3.0
-    model = ITML(gamma, tol=1e-14).fit_pairs(np.array([z, [0, 0]]), [[0, 1]], b, sense)
+    model = ITML(gamma, tol=1e-14).fit_pairs(np.array([z, [0, 0]]), [[0, 1]], target=b, sense=sense)
     # A⁻¹ = I + ρλ z zᵀ and ξ = zᵀAz: 1/p = 1/‖z‖² + ρλ and 1/p = 1/b - ρλ/γ.
     rho_lambda = gamma / (gamma + 1) * (1 / b - 1 / 5)
     if sense * rho_lambda > 0:
@@ -325,14 +329,14 @@ def test_itml_says_when_it_has_not_converged(iris):
     assert not model.converged_
     assert model.n_iter_ == 2
     with pytest.raises(ValueError, match="target is 0"):
-        ITML().fit_pairs(iris[0], [[0, 1]], 0.0, "at most")
+        ITML().fit_pairs(iris[0], [[0, 1]], target=0.0, sense="at most")
 
 
 # LEGO
 
 
 def fit_one_pair(eta, target, sense, z):
-    return LEGO(eta).fit_pairs(np.array([z, 0 * z]), [[0, 1]], target, sense)
+    return LEGO(eta).fit_pairs(np.array([z, 0 * z]), [[0, 1]], target=target, sense=sense)
 
 
 @pytest.mark.parametrize("target", [0.0, 0.3, 20.0])
@@ -380,12 +384,12 @@ def test_lego_keeps_the_bounds_of_a_stream(iris):
     model = LEGO().partial_fit_pairs(X, pairs, y=signs)
     bounds = model.bounds_
     again = clone(model).fit_pairs(X, pairs, y=signs)
-    again.partial_fit_pairs(10 * X, pairs, np.where(signs > 0, *bounds), -signs)
+    again.partial_fit_pairs(10 * X, pairs, target=np.where(signs > 0, *bounds), sense=-signs)
     model.partial_fit_pairs(10 * X, pairs, y=signs)
     assert model.bounds_ == bounds
     assert np.array_equal(model.components_, again.components_)
     with pytest.raises(ValueError, match="y stands in place of target"):
-        model.partial_fit_pairs(X, pairs, 1.0, y=signs)
+        model.partial_fit_pairs(X, pairs, signs, target=1.0)
 
 
 # POLA
@@ -433,14 +437,14 @@ def test_pola_ends_on_the_right_side_of_a_far_pair():
     assert model.bias_ == max(1, bias)
     assert model.threshold_ == model.bias_**0.5
     assert np.allclose(model.get_mahalanobis_matrix(), moved)
-    assert np.array_equal(model.predict(pairs, X), [1, -1])
+    assert np.array_equal(model.predict(X, pairs), [1, -1])
 
 
 def test_pola_does_not_take_signs_for_targets(iris):
     model = POLA()
     for learn in (model.fit_pairs, model.partial_fit_pairs):
         with pytest.raises(TypeError, match="positional"):
-            learn(iris[0], [[0, 1], [0, 149]], [1, -1])
+            learn(iris[0], [[0, 1], [0, 149]], [1, -1], 4.0)
 
 
 def test_pola_learns_from_pairs_of_one_kind():
@@ -448,7 +452,7 @@ def test_pola_learns_from_pairs_of_one_kind():
     near, far = (POLA().partial_fit_pairs(X, [[0, 1]], y=[sign]) for sign in (1, -1))
     # At A = 0 all distances are 0.
     assert not near.components_.any()
-    assert far.pair_distance([[0, 1]], X)[0] > far.threshold_
+    assert far.pair_distance(X, [[0, 1]])[0] > far.threshold_
 
 
 def test_pola_separates_what_can_be_separated(rng):
@@ -456,7 +460,20 @@ def test_pola_separates_what_can_be_separated(rng):
     X[20:, 0] += 10
     pairs, signs = draw_signed_pairs(np.repeat([0, 1], 20), 200)
     model = POLA(n_epochs=30).fit_pairs(X, pairs, y=signs)
-    margin = signs * (model.bias_ - model.pair_distance(pairs, X) ** 2)
+    margin = signs * (model.bias_ - model.pair_distance(X, pairs) ** 2)
     assert margin.min() > 0
-    assert np.array_equal(model.predict(pairs, X), signs)
+    assert np.array_equal(model.predict(X, pairs), signs)
     assert POLA(n_epochs=30).fit_pairs(X, pairs, y=signs).n_updates_ == model.n_updates_
+
+
+@pytest.mark.parametrize("learner", [ITML(), LEGO()], ids=class_name)
+def test_singular_priors_are_refused_whatever_the_rounding(learner, iris, rng):
+    X, y = iris
+    for _ in range(20):
+        B = rng.standard_normal((4, 3)) * 10.0 ** rng.integers(-6, 7)
+        with pytest.raises(
+            ValueError, match=r"prior is not .* definite matrix: its eigenvalues .*multiple of the identity"
+        ):
+            clone(learner).set_params(prior=B @ B.T).fit(X, y)
+    with pytest.raises(ValueError, match="prior is not"):
+        clone(learner).set_params(prior=np.zeros((4, 4))).fit(X, y)

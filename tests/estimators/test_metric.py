@@ -94,7 +94,7 @@ def test_learned_distances_are_pseudo_metrics(wine):
         Z = model.transform(X)
         assert np.linalg.norm(Z[0] - Z[1]) == pytest.approx(metric(u, v))
         pairs = np.array([[0, 1], [1, 2]])
-        np.testing.assert_allclose(model.pair_distance(X[pairs]), model.pair_distance(pairs, X))
+        np.testing.assert_allclose(model.pair_distance(X[pairs]), model.pair_distance(X, pairs))
         np.testing.assert_allclose(model.pair_score(X[pairs]), -model.pair_distance(X[pairs]))
         assert np.linalg.eigvalsh(W).min() > -1e-9 * np.linalg.eigvalsh(W).max()
 
@@ -105,7 +105,9 @@ def test_pairs_with_targets_are_met(rng):
     pairs = rng.integers(200, size=(1500, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     target = np.sum(((X[pairs[:, 0]] - X[pairs[:, 1]]) @ truth) ** 2, axis=1)
-    model = MetricLearner(2, regularisation=0.0, tol=1e-12, random_state=0).fit_pairs(X, pairs, target, sense="equal")
+    model = MetricLearner(2, regularisation=0.0, tol=1e-12, random_state=0).fit_pairs(
+        X, pairs, target=target, sense="equal"
+    )
     np.testing.assert_allclose(model.get_mahalanobis_matrix(), truth @ truth.T, atol=1e-4)
     points = MetricLearner(2, regularisation=0.0, tol=1e-12, random_state=0).fit_pairs(X[pairs], target=target, sense=0)
     np.testing.assert_allclose(points.get_mahalanobis_matrix(), truth @ truth.T, atol=1e-4)
@@ -116,15 +118,15 @@ def test_signed_pairs_give_a_threshold(wine):
     pairs, same = labelled_pairs(y, 600, balanced=True, random_state=0)
     sign = np.where(same, 1, -1)
     model = MetricLearner(random_state=0).fit_pairs(X, pairs, y=sign)
-    assert np.mean(model.predict(pairs, X) == sign) > 0.9
-    np.testing.assert_array_equal(model.predict(X[pairs]), model.predict(pairs, X))
-    assert (model.set_threshold(0.0).predict(pairs, X) == -1).all()
-    assert (model.set_threshold(np.inf).predict(pairs, X) == 1).all()
-    model.calibrate_threshold(pairs, sign, X, strategy="balanced")
-    np.testing.assert_array_equal(model.decision_function(pairs, X) >= 0, model.predict(pairs, X) > 0)
-    assert np.mean(model.predict(pairs, X) == sign) > 0.9
+    assert np.mean(model.predict(X, pairs) == sign) > 0.9
+    np.testing.assert_array_equal(model.predict(X[pairs]), model.predict(X, pairs))
+    assert (model.set_threshold(0.0).predict(X, pairs) == -1).all()
+    assert (model.set_threshold(np.inf).predict(X, pairs) == 1).all()
+    model.calibrate_threshold(X, pairs, sign, strategy="balanced")
+    np.testing.assert_array_equal(model.decision_function(X, pairs) >= 0, model.predict(X, pairs) > 0)
+    assert np.mean(model.predict(X, pairs) == sign) > 0.9
     with pytest.raises(AttributeError, match="has no attribute 'predict'"):
-        MetricLearner(random_state=0).fit(X, y).predict(pairs, X)
+        MetricLearner(random_state=0).fit(X, y).predict(X, pairs)
 
 
 def test_triplets_are_met(wine):
@@ -154,8 +156,8 @@ def test_streams_move_less_and_less(wine, rng):
         triplets
     )
     pairs = np.array([[0, 1], [2, 100]])
-    stream = MetricLearner(2).partial_fit_pairs(X, pairs, [1.0, 9.0], [-1, 1])
-    assert stream.partial_fit_pairs(X, pairs, [1.0, 9.0], [-1, 1]).components_.shape == (2, 13)
+    stream = MetricLearner(2).partial_fit_pairs(X, pairs, target=[1.0, 9.0], sense=[-1, 1])
+    assert stream.partial_fit_pairs(X, pairs, target=[1.0, 9.0], sense=[-1, 1]).components_.shape == (2, 13)
 
 
 def test_few_samples_are_solved_in_their_span(rng):
@@ -204,7 +206,7 @@ def test_bounds_are_those_of_the_paper(wine):
     model = MetricLearner(regularisation=0.0, geometry=Polar()).fit_pairs(X, pairs, y=np.where(same, 1, -1))
     euclid = np.sum((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2, axis=1)
     np.testing.assert_allclose(model.bounds_, np.percentile(euclid, [5, 95]))
-    squared = model.pair_distance(pairs, X) ** 2
+    squared = model.pair_distance(X, pairs) ** 2
     near, far = model.bounds_
     violation = np.where(same, np.maximum(squared - near, 0), np.maximum(far - squared, 0))
     before = np.where(same, np.maximum(euclid - near, 0), np.maximum(far - euclid, 0))
@@ -229,9 +231,9 @@ def test_lives_in_searches_pickles_and_names_its_features(wine):
     frame = model.set_output(transform="pandas").transform(X)
     assert list(frame.columns) == ["metriclearner0", "metriclearner1"]
     pairs = np.array([[0, 1]])
-    assert model.pair_distance(pairs, X) == pytest.approx(model.pair_distance(X[pairs]))
+    assert model.pair_distance(X, pairs) == pytest.approx(model.pair_distance(X[pairs]))
     metric = pickle.loads(pickle.dumps(model.get_metric()))
-    assert metric(X[0], X[1]) == pytest.approx(model.pair_distance(pairs, X)[0])
+    assert metric(X[0], X[1]) == pytest.approx(model.pair_distance(X, pairs)[0])
 
 
 BAD = {
@@ -251,19 +253,22 @@ BAD = {
         lambda m, X, y: m.set_params(n_components=2, geometry="affine").fit(X, y),
         "learns full-rank distances",
     ),
-    "self pair": (lambda m, X, y: m.fit_pairs(X, [[4, 4]], 1.0, -1), r"pairs\[0\] = \(4, 4\) joins a sample to itself"),
+    "self pair": (
+        lambda m, X, y: m.fit_pairs(X, [[4, 4]], target=1.0, sense=-1),
+        r"pairs\[0\] = \(4, 4\) joins a sample to itself",
+    ),
     "index out of range": (
-        lambda m, X, y: m.fit_pairs(X, [[0, 999]], 1.0, -1),
+        lambda m, X, y: m.fit_pairs(X, [[0, 999]], target=1.0, sense=-1),
         r"pairs\[0\] = \(0, 999\) is out of range",
     ),
-    "no pairs": (lambda m, X, y: m.fit_pairs(X, np.empty((0, 2), int), 1.0, -1), "pairs is empty"),
+    "no pairs": (lambda m, X, y: m.fit_pairs(X, np.empty((0, 2), int), target=1.0, sense=-1), "pairs is empty"),
     "contradiction": (
-        lambda m, X, y: m.fit_pairs(X, [[0, 1], [1, 0]], [1.0, 4.0], [-1, 1]),
+        lambda m, X, y: m.fit_pairs(X, [[0, 1], [1, 0]], target=[1.0, 4.0], sense=[-1, 1]),
         r"pairs\[0\] = \(0, 1\) is contradicted .*at least 4 and at most 1",
     ),
-    "negative target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]], -1.0, -1), r"target\[0\] = -1.0"),
+    "negative target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]], target=-1.0, sense=-1), r"target\[0\] = -1.0"),
     "no target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]]), "target is missing"),
-    "signs": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[0, 1]), r"y must be \+1 \(same\) or -1"),
+    "signs": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[2, 1]), r"y must be \+1 \(same\) or -1"),
     "signs of one kind": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[1, 1]), "Give pairs of both kinds"),
     "triplet": (lambda m, X, y: m.fit_triplets(X, [[0, 1, 1]]), r"triplets\[0\] = \(0, 1, 1\) names a sample twice"),
     "points": (lambda m, X, y: m.fit_pairs(X, target=1.0), r"expected pairs of points \(m, 2, d\)"),
@@ -273,8 +278,11 @@ BAD = {
         "n_components=10 exceeds the 5 directions that 6 samples span",
     ),
     "a geometry without a scale": (lambda m, X, y: m.set_params(geometry="grassmann").fit(X, y), "has no scale"),
-    "points and pairs": (lambda m, X, y: m.fit_pairs(X[[[0, 1]]], [1]), "`pairs` must not be given"),
-    "signs and targets": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], 1.0, y=[1, -1]), "Give one or the other"),
+    "points and pairs": (lambda m, X, y: m.fit_pairs(X[[[0, 1]]], [[0, 1]], [1]), "`pairs` must not be given"),
+    "signs and targets": (
+        lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], [1, -1], target=1.0),
+        "Give one or the other",
+    ),
     "full rank in many dimensions": (
         lambda m, X, y: m.fit(scipy.sparse.csr_array((178, 6000)), y),
         "n_components=None would learn a 6000 x 6000 matrix",
@@ -328,8 +336,10 @@ def test_penalties_have_their_documented_effects(wine):
 def test_weights_of_pairs_count(wine):
     X, _ = wine
     pairs = np.array([[0, 1], [0, 100]])
-    heavy = MetricLearner(regularisation=0.5).fit_pairs(X, pairs, [0.0, 0.0], [0, 0], sample_weight=[1.0, 0.0])
-    alone = MetricLearner(regularisation=0.5).fit_pairs(X, pairs[:1], [0.0], [0])
+    heavy = MetricLearner(regularisation=0.5).fit_pairs(
+        X, pairs, target=[0.0, 0.0], sense=[0, 0], sample_weight=[1.0, 0.0]
+    )
+    alone = MetricLearner(regularisation=0.5).fit_pairs(X, pairs[:1], target=[0.0], sense=[0])
     np.testing.assert_allclose(heavy.get_mahalanobis_matrix(), alone.get_mahalanobis_matrix(), atol=1e-6)
 
 
@@ -355,14 +365,14 @@ def test_thresholds_lie_between_distances():
     X = np.array([[0.0], [1.0], [3.0], [10.0]])
     model.fit(X, [0, 0, 1, 1])
     pairs, sign = np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), np.array([1, 1, -1, -1])
-    model.calibrate_threshold(pairs, sign, X)
-    np.testing.assert_array_equal(model.predict(pairs, X), sign)
-    d = np.sort(model.pair_distance(pairs, X))
+    model.calibrate_threshold(X, pairs, sign)
+    np.testing.assert_array_equal(model.predict(X, pairs), sign)
+    d = np.sort(model.pair_distance(X, pairs))
     assert model.threshold_ == pytest.approx((d[1] + d[2]) / 2)
     lopsided = np.array([[0, 1], [0, 2], [0, 3], [1, 3], [1, 2]])
     truth = np.array([-1, 1, -1, -1, -1])
-    assert (model.calibrate_threshold(lopsided, truth, X).predict(lopsided, X) == -1).all()
-    assert (model.calibrate_threshold(lopsided, truth, X, strategy="balanced").predict(lopsided, X) == 1).any()
+    assert (model.calibrate_threshold(X, lopsided, truth).predict(X, lopsided) == -1).all()
+    assert (model.calibrate_threshold(X, lopsided, truth, strategy="balanced").predict(X, lopsided) == 1).any()
 
 
 def test_a_new_fit_forgets_the_threshold(wine):

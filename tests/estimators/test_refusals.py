@@ -88,7 +88,7 @@ def test_weights_and_targets_are_real(data):
     pairs, ones = [[0, 1], [2, 3]], np.ones(2)
     for bad in (ones + 1j, np.ma.array(ones, mask=[0, 1]), ones.astype("M8[D]"), [1j, 1]):
         for name, call in {
-            "sample_weight": lambda w: MetricLearner().fit_pairs(X, pairs, ones, sample_weight=w),
+            "sample_weight": lambda w: MetricLearner().fit_pairs(X, pairs, target=ones, sample_weight=w),
             "target": lambda t: KernelLearner().fit_pairs(X, pairs, t),
             "dissimilarity": lambda v: SStressMDS().fit_pairs(pairs, v),
             "y": lambda y: MetricLearner().fit_pairs(X, pairs, y=y),

@@ -67,7 +67,7 @@ def test_a_start_with_infinite_predictions_is_refused(data):
 def test_pairs_whose_targets_leave_the_range_of_the_start_are_refused(data):
     X, _ = data
     with pytest.raises(ValueError, match=r"Scale target"):
-        MetricLearner(2, init=np.eye(3)[:, :2], regularisation=0.5).fit_pairs(X, [[0, 1], [1, 2]], 1e100)
+        MetricLearner(2, init=np.eye(3)[:, :2], regularisation=0.5).fit_pairs(X, [[0, 1], [1, 2]], target=1e100)
 
 
 def test_dissimilarities_outside_the_range_of_a_stream_are_refused(rng):

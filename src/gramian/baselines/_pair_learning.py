@@ -11,6 +11,7 @@ from gramian.checks import as_numbers
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.estimators._distance import calibrate_on_pairs
+from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples, pairs_of_points
 from gramian.supervision.pairs import Bounds
@@ -47,11 +48,20 @@ class PairLearner(Protocol):
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, starting from the prior or from the current A."""
 
-    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+    def _set_threshold_from(
+        self, X: Any, given: GivenPairs, calibration: Calibration | None, before: float | None
+    ) -> None:
         """Set the threshold after learning from signs of pairs; `before` is the previous threshold."""
 
 
-def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs, *, resume: bool = False) -> Any:
+def learn_from_pairs(
+    learner: Any,
+    X: Any,
+    supervision: LabelPairs | GivenPairs,
+    calibration: Calibration | None = None,
+    *,
+    resume: bool = False,
+) -> Any:
     """Return the learner, fitted to given pairs or to pairs drawn by class labels.
 
     If an exception is raised, the learner is unchanged.
@@ -71,7 +81,7 @@ def learn_from_pairs(learner: Any, X: Any, supervision: LabelPairs | GivenPairs,
             supervision = supervision.validate(len(samples))
             learner._learn(samples, supervision, resume=resume)
             if supervision.y is not None:
-                learner._set_threshold_from(X, supervision, before)
+                learner._set_threshold_from(X, supervision, calibration, before)
     return learner
 
 
@@ -99,32 +109,46 @@ class LearnsFromLabels:
 class LearnsFromBounds:
     """The method `fit_pairs` of learners of squared distances that pairs should have at most, at least, or exactly."""
 
-    def fit_pairs(self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None) -> Self:
+    def fit_pairs(
+        self,
+        X: Any,
+        pairs: Any = None,
+        y: Any = None,
+        *,
+        target: Any = None,
+        sense: Any = None,
+        calibration_params: Any = None,
+    ) -> Self:
         """Learn from pairs of samples.
 
         Parameters
         ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
         pairs : array of int, shape (m, 2)
             Row indices of X. Pairs of samples that coincide are ignored.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
             Whether the squared distance should equal its target, be at most, or be at least the target.
-        y : array of +1 and -1, shape (m,)
-            Replaces target and sense: squared distances should be at most their 5th percentile under the prior for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
 
         Returns
         -------
         self
         """
-        X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y))
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        calibration = resolve_calibration(calibration_params, y)
+        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), calibration)
 
-    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
+    def _set_threshold_from(
+        self, X: Any, given: GivenPairs, calibration: Calibration | None, before: float | None
+    ) -> None:
         """Set the threshold that best separates the pairs; keep the previous one if they are of one kind."""
-        calibrate_on_pairs(self, X, given, before)
+        calibrate_on_pairs(self, X, given, calibration or Calibration(), before)
 
 
 def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
@@ -214,6 +238,14 @@ def resolve_prior(prior: Any, X: Matrix) -> Matrix:
     A = as_numbers("prior", prior)
     if A.shape != (d, d):
         raise ValueError(f"prior has shape {A.shape}; expected (n_features, n_features) = ({d}, {d}).")
-    if not (np.isfinite(A).all() and np.allclose(A, A.T) and np.linalg.eigvalsh(A)[0] > 0):
+    if not (np.isfinite(A).all() and np.allclose(A, A.T, atol=1e-8 * np.abs(A).max())):
         raise ValueError("prior is not a symmetric positive definite matrix.")
-    return (A + A.T) / 2
+    A = (A + A.T) / 2
+    values = np.linalg.eigvalsh(A)
+    # Eigenvalues are exact up to rounding of the largest.
+    if values[0] <= d * np.finfo(float).eps * values[-1]:
+        raise ValueError(
+            f"prior is not a symmetric positive definite matrix: its eigenvalues are from {values[0]:.1e} to "
+            f"{values[-1]:.1e}, so that it is singular or indefinite. Add a multiple of the identity."
+        )
+    return A

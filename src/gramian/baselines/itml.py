@@ -61,6 +61,8 @@ class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         The dual variables λ of the pairs whose samples do not coincide.
     bounds_ : tuple of float
         The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
+    spectrum_ : array, shape (d,)
+        The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     n_iter_ : int

@@ -17,6 +17,7 @@ from gramian.baselines._pair_learning import (
 )
 from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
+from gramian.estimators._threshold import resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix
@@ -54,6 +55,8 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
     bounds_ : tuple of float
         The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
         `partial_fit` keeps those of the first call.
+    spectrum_ : array, shape (d,)
+        The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     message_ : str
@@ -110,17 +113,25 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(
-        self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None
+        self,
+        X: Any,
+        pairs: Any = None,
+        y: Any = None,
+        *,
+        target: Any = None,
+        sense: Any = None,
+        calibration_params: Any = None,
     ) -> Self:
         """Continue from the current A with new pairs; the arguments are those of `fit_pairs`.
 
         Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
         """
-        X, pairs = pairs_of_points(X, pairs)
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        calibration = resolve_calibration(calibration_params, y)
         resume = hasattr(self, "components_")
         # Later calls keep the bounds of the first.
         given = GivenPairs(pairs, target, sense, y, one_kind=resume and hasattr(self, "bounds_"))
-        return learn_from_pairs(self, X, given, resume=resume)
+        return learn_from_pairs(self, X, given, calibration, resume=resume)
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""

@@ -60,13 +60,15 @@ class LMNN(LearnedDistance, BaseEstimator):
     Parameters
     ----------
     n_components : int or None
-        The rank r; None for full rank. The start is a multiple of the identity at full rank, else principal directions.
+        The rank r; None for full rank.
     n_neighbors : int
         The number k of targets; small classes have fewer.
     mu : float
         The weight μ of the hinge, between 0 and 1.
     n_impostors : int
         The number of nearest impostors per sample in the first round; it is doubled in each further round.
+    init : {"auto", "identity", "lda", "pca"} or array of shape (d, r)
+        The start, of which a multiple is taken. "auto" is "identity" at full rank, else "pca".
     max_iter : int
         The maximum number of rounds; each has at most 50 iterations.
     tol : float
@@ -83,6 +85,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         `transform(X) = X @ components_.T`.
     objective_ : float
         The final objective, over all impostors and without smoothing.
+    spectrum_ : array, shape (r,)
+        The eigenvalues of W, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `set_threshold`, `calibrate_threshold`.
     n_iter_ : int
@@ -124,6 +128,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         n_neighbors: int = 3,
         mu: float = 0.5,
         n_impostors: int = 10,
+        init: str | Matrix = "auto",
         max_iter: int = 50,
         tol: float = 1e-4,
         n_jobs: int | Execution | None = None,
@@ -133,6 +138,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.mu = mu
         self.n_impostors = n_impostors
+        self.init = init
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -159,7 +165,8 @@ class LMNN(LearnedDistance, BaseEstimator):
             supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)
             coordinates = Coordinates.of_distances(X, in_span=False, execution=execution)
-            situation = Situation(coordinates.features, as_generator(self.random_state), execution)
+            rng, labels = as_generator(self.random_state), supervision.labels
+            situation = Situation(coordinates.features, rng, execution, coordinates, labels=labels)
             factor = coordinates.to_user(self._minimise(situation, supervision))
             self.components_ = check_finite(np.ascontiguousarray(factor.T))
             self._n_features_out = len(self.components_)
@@ -220,8 +227,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         rank = d if self.n_components is None else self.n_components
         if rank > n and rank < d:
             raise ValueError(f"n_components={self.n_components}, but there are {n} samples. Choose fewer.")
-        name = "identity" if rank == d else "pca"
-        start = resolve_start(name, situation, rank, choices=("identity", "pca"))
+        auto = "identity" if rank == d else "pca"
+        start = resolve_start(self.init, situation, rank, choices=("identity", "lda", "pca"), auto=auto)
         return rescale_to_margin(situation, start, triplets)
 
 

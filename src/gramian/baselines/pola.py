@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 
 from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import check_number, check_powers
-from gramian.estimators._distance import LearnedDistance
+from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
+from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix, Vector
@@ -42,6 +43,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         The symmetric root of A; `transform(X) = X @ components_.T`.
     bias_ : float
         The threshold b on squared distances.
+    spectrum_ : array, shape (d,)
+        The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; √b after `fit_pairs`, or set by `set_threshold`,
         `calibrate_threshold`.
@@ -62,7 +65,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     >>> from gramian.baselines import POLA
     >>> X, y = load_iris(return_X_y=True)
     >>> model = POLA(random_state=0).fit(X, y)
-    >>> model.set_threshold(model.bias_**0.5).predict([[0, 1], [0, 100]], X)
+    >>> model.set_threshold(model.bias_**0.5).predict(X, [[0, 1], [0, 100]])
     array([ 1, -1])
     """
 
@@ -75,23 +78,27 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         self.n_epochs = n_epochs
         self.random_state = random_state
 
-    def fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
+    def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
         """Learn from pairs of samples.
 
         Parameters
         ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
         pairs : array of int, shape (m, 2)
             Row indices of X. Pairs of samples that coincide are ignored.
         y : array of +1 and -1, shape (m,)
             +1 for near pairs, -1 for far pairs. Pairs of one kind are sufficient.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`: `calibrate_threshold` then sets `threshold_`, in place of √b, if
+            the pairs are of both kinds.
 
         Returns
         -------
         self
         """
-        X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, signed_pairs(pairs, y))
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
+        return learn_from_pairs(self, X, given, calibration)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue from the current (A, b) with pairs of new labelled samples; the first call is equivalent to `fit`.
@@ -107,10 +114,11 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         """
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
-    def partial_fit_pairs(self, X: Any, pairs: Any = None, *, y: Any = None) -> Self:
+    def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
         """Continue from the current (A, b) with new pairs; the arguments are those of `fit_pairs`."""
-        X, pairs = pairs_of_points(X, pairs)
-        return learn_from_pairs(self, X, signed_pairs(pairs, y), resume=hasattr(self, "components_"))
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
+        return learn_from_pairs(self, X, given, calibration, resume=hasattr(self, "components_"))
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
@@ -118,9 +126,13 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
             check_number("n_constraints", self.n_constraints, least=1, integer=True)
         check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
-    def _set_threshold_from(self, X: Any, given: GivenPairs, before: float | None) -> None:
-        """Set the threshold √b, which is learned with the metric."""
+    def _set_threshold_from(
+        self, X: Any, given: GivenPairs, calibration: Calibration | None, before: float | None
+    ) -> None:
+        """Set the threshold √b, which is learned with the metric; or calibrate one on pairs of both kinds."""
         self.set_threshold(self.bias_**0.5)
+        if calibration is not None:
+            calibrate_on_pairs(self, X, given, calibration)
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
@@ -154,6 +166,11 @@ def signed_pairs(pairs: Any, y: Any) -> GivenPairs:
     if y is None:
         raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
     return GivenPairs(pairs, y=y, one_kind=True)
+
+
+def optional_calibration(params: Any, y: Any) -> Calibration | None:
+    """Return the calibration that `calibration_params` asks for; None if it is None."""
+    return None if params is None else resolve_calibration(params, y)
 
 
 def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> Projected:

@@ -127,7 +127,7 @@ class KernelSpectralRegression(KernelMap):
             self._learn(X, self._decompose(X), pairs, same)
         return self
 
-    def fit_pairs(self, X: Any, pairs: Any, *, y: Any) -> Self:
+    def fit_pairs(self, X: Any, pairs: Any, y: Any) -> Self:
         """Learn from similar and dissimilar pairs.
 
         Parameters

@@ -7,6 +7,8 @@ from functools import partial, update_wrapper, wraps
 from types import MethodType
 from typing import Any, cast
 
+from sklearn.exceptions import NotFittedError
+
 __all__ = ["available_if"]
 
 
@@ -30,9 +32,14 @@ class ConditionalMethod:
         return unbound
 
     def raise_cause(self, estimator: Any) -> None:
-        """Raise an AttributeError that names the estimator, the method and the cause, unless the check passes."""
+        """Raise an AttributeError that names the estimator, the method and the cause, unless the check passes.
+
+        A NotFittedError of the check, which is an AttributeError too, is raised as it is.
+        """
         try:
             self.check(estimator)
+        except NotFittedError:
+            raise
         except AttributeError as cause:
             name, method = type(estimator).__name__, self.method.__name__
             raise AttributeError(f"this {name} has no attribute {method!r}: {cause}") from None

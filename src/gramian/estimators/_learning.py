@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from gramian.coordinates import Coordinates
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._rounds import ended_as_planned, round_length
 from gramian.objective import Block, Problem
@@ -16,7 +17,7 @@ from gramian.types import Matrix
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["Learned", "learn_by_plan", "learn_stage"]
+__all__ = ["Learned", "learn_by_plan", "learn_stage", "load_factor"]
 
 
 class Learned(NamedTuple):
@@ -71,3 +72,12 @@ def learn_stage(
         if result.ending is Ending.HALTED:
             break
     return result
+
+
+def load_factor(learner: MetricLearner, coordinates: Coordinates) -> Matrix:
+    """Return the current factor (d, r) of a learner, in the solver's coordinates."""
+    features = coordinates.features
+    rank = features.shape[1] if learner.n_components is None else learner.n_components
+    if rank != learner.factor_.shape[1]:
+        raise ValueError(f"n_components={rank}, but the stream has {learner.factor_.shape[1]}. Call fit to start anew.")
+    return coordinates.to_solver(learner.factor_, features.dtype)

@@ -11,13 +11,14 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import learn_by_plan
+from gramian.estimators._learning import learn_by_plan, load_factor
 from gramian.estimators._rounds import (
     Validated,
     advice_on_rounds,
     supervise_by_labels,
     with_labels,
 )
+from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.solvers import Solver
@@ -102,6 +103,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         `transform(X) = X @ components_.T`.
     factor_ : array, shape (d, r)
         G, the transpose of components_.
+    spectrum_ : array, shape (r,)
+        The eigenvalues of W, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float
@@ -204,31 +207,42 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return self._fit(X, supervise_by_labels(self, y))
 
     def fit_pairs(
-        self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        pairs: Any = None,
+        y: Any = None,
+        *,
+        target: Any = None,
+        sense: Any = None,
+        sample_weight: Any = None,
+        calibration_params: Any = None,
     ) -> Self:
         """Learn from pairs of samples.
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+        X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
         pairs : array of int, shape (m, 2)
             Row indices of X.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: squared distances should be at most their 5th percentile under the start for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
             Whether the squared distance should equal its target, be at most, or be at least the target.
-        y : array of +1 and -1, shape (m,)
-            Replaces target and sense: squared distances should be at most their 5th percentile under the start for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
         sample_weight : array, shape (m,), optional
             Weights of the pairs.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
 
         Returns
         -------
         self
         """
-        X, pairs = pairs_of_points(X, pairs)
-        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight))
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        calibration = resolve_calibration(calibration_params, y)
+        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), calibration)
 
     def fit_triplets(self, X: Any, triplets: Any) -> Self:
         """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
@@ -287,17 +301,25 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         return self._fit(X, supervise_by_labels(self, y), resume=True)
 
     def partial_fit_pairs(
-        self, X: Any, pairs: Any = None, target: Any = None, sense: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        pairs: Any = None,
+        y: Any = None,
+        *,
+        target: Any = None,
+        sense: Any = None,
+        sample_weight: Any = None,
+        calibration_params: Any = None,
     ) -> Self:
         """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`.
 
         If all y are equal, `bounds_` and `threshold_` are unchanged.
         """
-        if not hasattr(self, "components_"):
-            return self.fit_pairs(X, pairs, target, sense, y, sample_weight)
-        X, pairs = pairs_of_points(X, pairs)
-        given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=getattr(self, "bounds_", None))
-        return self._fit(X, given, resume=True)
+        X, pairs, y = pairs_of_points(X, pairs, y)
+        calibration, resume = resolve_calibration(calibration_params, y), hasattr(self, "components_")
+        earlier = getattr(self, "bounds_", None) if resume else None
+        given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=earlier)
+        return self._fit(X, given, calibration, resume=resume)
 
     def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
         """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
@@ -305,7 +327,9 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             return self.fit_triplets(X, triplets)
         return self._fit(X, GivenTriplets(triplets), resume=True)
 
-    def _fit(self, X: Any, supervision: Supervision, *, resume: bool = False) -> Self:
+    def _fit(
+        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
+    ) -> Self:
         """Learn from `init`, or from the current metric, in the rounds of the supervision."""
         streaming, resume = resume, resume and hasattr(self, "components_")
         with restore_on_failure(self):
@@ -325,7 +349,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             with journal.phase("choosing a plan"):
                 plan, choice = choose_plan(self, situation, supervision, rank, resume=resume)
             with journal.phase("start"):
-                start = self._load_factor(coordinates) if resume else self._compute_start(situation, rank, plan.start)
+                start = load_factor(self, coordinates) if resume else self._compute_start(situation, rank, plan.start)
             result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
             coordinates = coordinates.with_target_unit(learned_by.target_unit)
             self._store_result(coordinates.to_user(result.point.G), result, journal)
@@ -336,7 +360,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             self.__dict__.update(learned_by.summary())
             self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
             if isinstance(supervision, GivenPairs) and supervision.y is not None:
-                calibrate_on_pairs(self, X, supervision, threshold if resume else None)
+                calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
         if not planned:
             self._warn(result, *advice_on_rounds(learned_by, resume))
         return self
@@ -351,16 +375,6 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
         return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
-
-    def _load_factor(self, coordinates: Coordinates) -> Matrix:
-        """Return the current factor (d, r), in the solver's coordinates."""
-        features = coordinates.features
-        rank = features.shape[1] if self.n_components is None else self.n_components
-        if rank != self.factor_.shape[1]:
-            raise ValueError(
-                f"n_components={rank}, but the stream has {self.factor_.shape[1]}. Call fit to start anew."
-            )
-        return coordinates.to_solver(self.factor_, features.dtype)
 
     def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
         """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""

@@ -15,12 +15,13 @@ from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
-    "IndexedPairs",
     "PairTargets",
+    "SignedPairs",
     "check_contradictions",
     "check_samples",
     "pairs_of_points",
     "read_labels",
+    "read_signed_pairs",
     "validate_labels",
     "validate_pairs",
     "validate_points",
@@ -155,24 +156,37 @@ def validate_points(pairs: Any) -> Matrix:
     return points
 
 
-class IndexedPairs(NamedTuple):
-    """Samples (n, d), and pairs (m, 2) of their indices, as the user gave them."""
+class SignedPairs(NamedTuple):
+    """Samples (n, d), pairs (m, 2) of their indices, and signs (m,) or None, as the user gave them.
+
+    Where `pairs` is None, X holds pairs of points (m, 2, d).
+    """
 
     X: Any
     pairs: Any
+    y: Any
 
 
-def pairs_of_points(X: Any, pairs: Any) -> IndexedPairs:
-    """Return samples and index pairs (m, 2); pairs given as points (m, 2, d) become samples and their indices."""
+def read_signed_pairs(X: Any, pairs: Any, y: Any) -> SignedPairs:
+    """Return the arguments (X, pairs, y) or (points, y), by name; points (m, 2, d) have pairs=None.
+
+    Raises a ValueError if index pairs are given beside points.
+    """
+    if pairs is None or np.ndim(X) != 3:
+        return SignedPairs(X, pairs, y)
+    if y is not None or np.ndim(pairs) > 1:
+        raise ValueError("X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=.")
+    return SignedPairs(X, None, pairs)
+
+
+def pairs_of_points(X: Any, pairs: Any, y: Any) -> SignedPairs:
+    """Return samples, index pairs (m, 2) and signs; pairs given as points (m, 2, d) become samples and indices."""
+    X, pairs, y = read_signed_pairs(X, pairs, y)
     if pairs is not None:
-        if np.ndim(X) == 3:
-            raise ValueError(
-                "X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=."
-            )
-        return IndexedPairs(X, pairs)
+        return SignedPairs(X, pairs, y)
     points = validate_points(X)
     m, _, d = points.shape
-    return IndexedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2))
+    return SignedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2), y)
 
 
 class PairTargets(NamedTuple):
@@ -199,12 +213,23 @@ def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
 
 def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
     """Return signs +1 and -1, (m,); both must occur unless one is enough."""
+    if y is None:
+        raise ValueError("y is missing. Give +1 (same) or -1 (different) for each pair.")
     check_kind("y", y)
     signs = np.asarray(y)
     if signs.shape != (m,):
         raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each pair.")
-    if signs.ndim != 1 or not np.isin(signs, (-1, 1)).all():
-        raise ValueError("y must be +1 (same) or -1 (different), one for each pair.")
+    if signs.dtype == bool or (np.isin(signs, (0, 1)).all() and (signs == 0).any()):
+        came, same = ("True and False", "True") if signs.dtype == bool else ("0 and 1", "1")
+        raise ValueError(
+            f"y holds {came}; expected +1 (same) and -1 (different). If {same} means the same, give np.where(y, 1, -1)."
+        )
+    bad = np.flatnonzero(~np.isin(signs, (-1, 1)))
+    if bad.size:
+        raise ValueError(
+            f"y must be +1 (same) or -1 (different), one for each pair; y[{bad[0]}] = {signs[bad[0]]}. "
+            "Squared distances are given as target=."
+        )
     if both and len(np.unique(signs)) < 2:
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
     return signs
