@@ -1,7 +1,7 @@
 """Compiled online descent in the scaled geometry; arguments as in `online.py`.
 
 C and its inverse are (d, d), or empty for the identity. The damping η is level · tr(GCGᵀ)/r, where the level is
-√(loss of the batch / its loss at W = 0), at most 1.
+√(loss of the batch / its loss at W = 0), at most 1; 1 if W = 0 has no loss and the factor has.
 """
 
 from typing import Any
@@ -27,7 +27,9 @@ def compute_gram(G: Any, C: Any, GC: Any, K: Any) -> None:
 @helper
 def damping(value: Any, zero: Any, K: Any) -> Any:
     """Return η for K = GCGᵀ, given the loss of a batch and its loss at W = 0."""
-    level = min(1.0, np.sqrt(value / zero)) if zero > 0 and value >= 0 else 0.0
+    level = 0.0
+    if value > 0 and zero >= 0:
+        level = min(1.0, np.sqrt(value / zero)) if zero > 0 else 1.0
     trace = K.dtype.type(0)
     for k in range(K.shape[0]):
         trace += K[k, k]
