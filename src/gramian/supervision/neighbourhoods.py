@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from gramian.objective import Neighbourhoods
+from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_labels
 from gramian.supervision.supervision import Begun, Supervision
@@ -133,7 +134,7 @@ class LabelNeighbourhoods(Supervision):
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""
         price = self.strength * PRICE * len(start) / len(self)
-        return price * mean_variance(situation) * float(np.sum(start**2))
+        return price * mean_variance(situation) * squared_norm(start)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
