@@ -149,6 +149,7 @@ def vary_storage(problem):
     return [Problem([Block(as_features(each), [term])]) for each in (*stored, wide)]
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("geometry", "kernel"),
     [(Flat(), flat_online), (Scaled(), scaled_online), (Scaled(MOMENT), scaled_online), (Polar(), polar_online)],

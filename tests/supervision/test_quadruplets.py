@@ -82,3 +82,18 @@ def test_the_start_has_far_pairs_at_twice_the_margin(judged):
     start = GivenQuadruplets(quadruplets).validate(80).begin(situation, 1e6 * np.eye(5)).start
     c, e = quadruplets[:, 2:].T
     assert np.median(np.sum(((X[c] - X[e]) @ start) ** 2, axis=1)) == pytest.approx(2)
+
+
+def test_the_learner_has_methods_for_quadruplets(rng):
+    X = rng.standard_normal((40, 3))
+    quadruplets = rng.permuted(np.tile(np.arange(40), (60, 1)), axis=1)[:, :4]
+    learner = MetricLearner(2, random_state=0).fit_quadruplets(X, quadruplets)
+    same = MetricLearner(2, random_state=0).fit_supervised(X, GivenQuadruplets(quadruplets))
+    np.testing.assert_array_equal(learner.components_, same.components_)
+    twice = MetricLearner(2, random_state=0).partial_fit_quadruplets(X, quadruplets)
+    np.testing.assert_allclose(twice.components_, learner.components_)
+    assert twice.partial_fit_quadruplets(X, quadruplets).n_seen_ == 120
+    weights = np.r_[np.ones(30), np.zeros(30)]
+    weighted = MetricLearner(2, random_state=0).fit_quadruplets(X, quadruplets, weights)
+    half = MetricLearner(2, random_state=0).fit_quadruplets(X, quadruplets[:30])
+    np.testing.assert_allclose(weighted.get_mahalanobis_matrix(), half.get_mahalanobis_matrix(), rtol=1e-6)

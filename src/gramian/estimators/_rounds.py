@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from gramian.estimators._checks import check_components, validate_input
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, Supervision
+from gramian.supervision.checks import check_samples
 
 __all__ = [
     "Validated",
@@ -14,6 +18,7 @@ __all__ = [
     "ended_as_planned",
     "round_length",
     "supervise_by_labels",
+    "validate_samples",
     "with_labels",
 ]
 
@@ -35,6 +40,19 @@ def supervise_by_labels(learner: Any, y: Any) -> Supervision:
         *names, last = (repr(name) for name in kinds)
         raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {', '.join(names)} or {last}.")
     return kinds[learner.constraints].from_learner(y, learner)
+
+
+def validate_samples(learner: Any, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
+    """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""
+    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
+    labels = {"y": supervision.labels} if supervision.from_labels else {}
+    X = validate_input(learner, X, **labels, reset=reset, **kinds)
+    if labels:
+        X, y = X
+        supervision = with_labels(supervision, y)
+    check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
+    check_samples(X, 2 if supervision.from_labels else 4)
+    return Validated(X, supervision.validate(X.shape[0]))
 
 
 def with_labels(supervision: Any, labels: Any) -> Supervision:

@@ -8,23 +8,18 @@ import numpy as np
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_components, check_metric_settings, restore_on_failure, validate_input
+from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._learning import learn_by_plan, load_factor
-from gramian.estimators._rounds import (
-    Validated,
-    advice_on_rounds,
-    supervise_by_labels,
-    with_labels,
-)
+from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.solvers import Solver
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import GivenPairs, GivenTriplets, Supervision
-from gramian.supervision.checks import check_samples, pairs_of_points
+from gramian.supervision import GivenPairs, GivenQuadruplets, GivenTriplets, Supervision
+from gramian.supervision.checks import pairs_of_points
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
@@ -244,7 +239,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         calibration = resolve_calibration(calibration_params, y)
         return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), calibration)
 
-    def fit_triplets(self, X: Any, triplets: Any) -> Self:
+    def fit_triplets(self, X: Any, triplets: Any, sample_weight: Any = None) -> Self:
         """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
 
         Parameters
@@ -252,12 +247,17 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         X : array or sparse matrix, shape (n, d)
         triplets : array of int, shape (m, 3)
             Row indices of X.
+        sample_weight : array, shape (m,), optional
 
         Returns
         -------
         self
         """
-        return self._fit(X, GivenTriplets(triplets))
+        return self._fit(X, GivenTriplets(triplets, sample_weight))
+
+    def fit_quadruplets(self, X: Any, quadruplets: Any, sample_weight: Any = None) -> Self:
+        """Learn from quadruplets (a, b, c, e), row indices (m, 4): c and e should be farther apart than a and b."""
+        return self._fit(X, GivenQuadruplets(quadruplets, sample_weight))
 
     def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
         """Learn from a `Supervision` object, for example of a class of your own.
@@ -321,11 +321,13 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=earlier)
         return self._fit(X, given, calibration, resume=resume)
 
-    def partial_fit_triplets(self, X: Any, triplets: Any) -> Self:
+    def partial_fit_triplets(self, X: Any, triplets: Any, sample_weight: Any = None) -> Self:
         """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
-        if not hasattr(self, "components_"):
-            return self.fit_triplets(X, triplets)
-        return self._fit(X, GivenTriplets(triplets), resume=True)
+        return self._fit(X, GivenTriplets(triplets, sample_weight), resume=True)
+
+    def partial_fit_quadruplets(self, X: Any, quadruplets: Any, sample_weight: Any = None) -> Self:
+        """Continue from the current metric with new quadruplets; the arguments are those of `fit_quadruplets`."""
+        return self._fit(X, GivenQuadruplets(quadruplets, sample_weight), resume=True)
 
     def _fit(
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
@@ -337,7 +339,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             threshold, _ = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
             if not resume:
                 self.__dict__.pop("choice_", None)
-            samples, supervision = self._validate(X, supervision, reset=not resume)
+            samples, supervision = validate_samples(self, X, supervision, reset=not resume)
             journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
             # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
             given_at_full_rank = self.n_components is None and not supervision.from_labels
@@ -375,18 +377,6 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
         return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
-
-    def _validate(self, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
-        """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""
-        kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
-        labels = {"y": supervision.labels} if supervision.from_labels else {}
-        X = validate_input(self, X, **labels, reset=reset, **kinds)
-        if labels:
-            X, y = X
-            supervision = with_labels(supervision, y)
-        check_components(self.n_components, X.shape[1], self._resolve_geometry())
-        check_samples(X, 2 if supervision.from_labels else 4)
-        return Validated(X, supervision.validate(X.shape[0]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
