@@ -1,5 +1,7 @@
 """Neighbourhoods against explicit sums over all pairs of samples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from gramian.features import Array
 from gramian.geometries import GEOMETRIES, Flat, Scaled
 from gramian.objective import Block, Neighbourhoods
 from gramian.solvers import ConjugateGradient, Exact, Wolfe, minimize
+from gramian.supervision import LabelNeighbourhoods
 
 TOLERANCE = {np.float64: 1e-11, np.float32: 2e-4}
 
@@ -161,3 +164,9 @@ def test_the_learner_beats_triplets_at_rank_two(rng):
         errors[constraints] = 1 - knn.score(learner.transform(X[1::2]), y[1::2])
     assert errors["neighbourhoods"] < errors["triplets"] - 0.03
     assert errors["auto"] < errors["triplets"] - 0.03
+
+
+def test_a_brief_supervision_has_a_round_for_any_number_of_labels():
+    brief = LabelNeighbourhoods(np.arange(3000) % 3).brief()
+    assert brief.round_sizes == [3000]
+    assert replace(brief, labels=np.arange(600) % 3).round_sizes == [600]

@@ -158,7 +158,7 @@ class Trial:
         for plan in plans:
             if plan.start not in starts:
                 starts[plan.start] = self.learner._compute_start(self.situation, self.rank, plan.start)
-            stages = tuple(with_labels(stage.brief(), self.labels) for stage in plan.stages)
+            stages = tuple(with_labels(stage, self.labels).brief() for stage in plan.stages)
             learned = learn_by_plan(
                 self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
             )

@@ -82,7 +82,7 @@ class LabelNeighbourhoods(Supervision):
         """The number of anchors of each round."""
         most = min(len(self.labels), MOST_ANCHORS)
         sizes = [most, most] if most <= FEW else [most // 4, most // 2, most]
-        return sizes[self.first_round :]
+        return sizes[min(self.first_round, len(sizes) - 1) :]
 
     def brief(self) -> Self:
         """Return the same with the last round alone."""
