@@ -244,7 +244,7 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.components_ = align_signs((frame @ axes[:, ::-1]).astype(X.dtype)).T
         with np.errstate(over="ignore"):
             self.explained_variance_ = np.maximum(variances[::-1], 0).astype(X.dtype)
-        self.mean_ = stream.mean.astype(X.dtype)
+            self.mean_ = stream.mean.astype(X.dtype)
         self._check_finite(X)
         self.n_samples_seen_, self.n_samples_skipped_ = int(stream.totals[1]), int(stream.totals[2])
 

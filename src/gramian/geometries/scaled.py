@@ -63,7 +63,7 @@ class ScaledPoint(Point):
             MF = self.moment.solve(MF)
         try:
             # The (r, r) matrix is inverted once: a solve with d right-hand sides costs 15 times as much at large d.
-            inverse = scipy.linalg.inv(self.metric, check_finite=False)
+            inverse = np.linalg.inv(self.metric)
         except np.linalg.LinAlgError:
             # The factor is zero, or its squares leave the range of the type: there is no gradient in this metric.
             return np.full_like(MF, np.nan)
