@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gramian.coordinates import largest, unit_of
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import with_labels
 from gramian.situation import Situation
@@ -180,7 +181,9 @@ class Trial:
 
 def nearest(Z: Matrix, queries: Matrix, count: int) -> Matrix:
     """Return the indices of the rows of Z (n, r) nearest to each query (m, r), nearest first, at most so many."""
-    count = min(count, len(Z))
+    count, unit = min(count, len(Z)), Z.dtype.type(unit_of(largest(Z), 1))
+    # Neighbours do not depend on the scale; squares in units near 1 do not overflow.
+    Z, queries = Z * unit, queries * unit
     distance = np.einsum("ij,ij->i", Z, Z) - 2 * np.dot(queries, Z.T)
     found = np.argpartition(distance, count - 1, axis=1)[:, :count]
     return np.take_along_axis(found, np.argsort(np.take_along_axis(distance, found, axis=1), axis=1), axis=1)
