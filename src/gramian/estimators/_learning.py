@@ -80,4 +80,6 @@ def load_factor(learner: MetricLearner, coordinates: Coordinates) -> Matrix:
     rank = features.shape[1] if learner.n_components is None else learner.n_components
     if rank != learner.factor_.shape[1]:
         raise ValueError(f"n_components={rank}, but the stream has {learner.factor_.shape[1]}. Call fit to start anew.")
+    if not learner.factor_.any():
+        raise ValueError("the present distance is zero, so that a stream cannot go on from it. Call fit to start anew.")
     return coordinates.to_solver(learner.factor_, features.dtype)
