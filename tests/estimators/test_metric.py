@@ -463,3 +463,31 @@ def test_string_labels_and_frames(wine):
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(13)])
     model = MetricLearner(2, constraints="triplets", random_state=0).fit(frame, np.array(["a", "b", "c"])[y])
     np.testing.assert_allclose(model.get_mahalanobis_matrix(), learn_matrix(X, y, n_components=2), atol=1e-8)
+
+
+def test_a_stream_does_not_go_on_from_a_zero_distance(wine):
+    X, y = wine
+    model = MetricLearner(2, constraints="triplets", random_state=0).partial_fit(X, y)
+    model.factor_ = 0 * model.factor_
+    with pytest.raises(ValueError, match="the present distance is zero"):
+        model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_start_of_ones_own_on_wide_data(sparse, rng):
+    X, y = rng.standard_normal((90, 200)), np.arange(90) % 3
+    X[:, :3] += 3 * np.eye(3)[y]
+    start = rng.standard_normal((200, 2))
+    given = scipy.sparse.csr_array(X) if sparse else X
+    model = MetricLearner(2, init=start, random_state=0).fit(given, y)
+    assert model.choice_.errors
+    assert model.components_.shape == (2, 200)
+
+
+def test_a_named_start_is_tried_once():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    named = MetricLearner(init="pca", random_state=0).fit(X, y).choice_.errors
+    assert not [name for name in named if "discriminants" in name]
+    free = MetricLearner(random_state=0).fit(X, y).choice_.errors
+    assert [name for name in free if "discriminants" in name]

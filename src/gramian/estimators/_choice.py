@@ -64,7 +64,8 @@ def choose_plan(
     Warns if no plan beats the start or, at full rank, plain Euclidean distance.
     """
     plans = supervision.plans(rank, situation.features.shape[1])
-    if len(plans) > 1 and not isinstance(learner.init, str):
+    if not (isinstance(learner.init, str) and learner.init == "auto"):
+        # The start is given: plans that differ by it alone would be tried twice.
         plans = [plan for plan in plans if plan.start == "auto"]
     if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
         plans = [plan for plan in plans if plan.name == "triplets"]
@@ -146,8 +147,10 @@ class Trial:
         self.labels, self.truth = labels[train], labels[test]
         self.held_out = situation._replace(features=features.take(test))
         known = features.take(train)
-        # At full rank the distance outside of the span matters for held-out samples.
-        self.span = span_of(known, sparse=True) if rank < features.shape[1] else None
+        # At full rank the distance outside of the span matters for held-out samples, as does a start that is an array.
+        inside = rank < features.shape[1] and isinstance(learner.init, str)
+        span = span_of(known, sparse=True) if inside else None
+        self.span = span if span is not None and span.features.shape[1] >= rank else None
         self.situation = situation._replace(
             features=known if self.span is None else self.span.features, labels=self.labels
         )

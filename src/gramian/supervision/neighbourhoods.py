@@ -25,8 +25,8 @@ FEW = 1_000
 SCALES, TRIED = range(-12, 13), 500
 #: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
 PRICE = 0.3
-#: With more features than this their variance is estimated from so many combinations.
-COMBINATIONS = 64
+#: With more features than this their variance is estimated from so many combinations; and from so many samples.
+COMBINATIONS, SAMPLED = 64, 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +142,12 @@ class LabelNeighbourhoods(Supervision):
 
 
 def mean_variance(situation: Situation) -> float:
-    """Return the mean variance of a feature; with many features, estimated from random combinations of them."""
+    """Return the mean variance of a feature of some samples; with many features, from random combinations of them."""
     d, dtype = situation.features.shape[1], situation.features.dtype
     if d <= COMBINATIONS:
         B = np.eye(d, dtype=dtype)
     else:
         B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
-    return float(np.sum(np.var(situation.image(B), axis=0, dtype=np.float64))) / d
+    n = situation.features.shape[0]
+    some = situation.features.take(np.arange(0, n, -(-n // SAMPLED)))
+    return float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64))) / d
