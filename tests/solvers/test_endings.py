@@ -156,3 +156,15 @@ def test_a_result_says_whether_stopping_rules_apply(rng):
     results = [minimize(rank_one(X, y), solver, point, max_iter=2) for solver in (ConjugateGradient(), Online())]
     assert [result.stops for result in results] == [True, False]
     assert list(PSDRegressor(2, solver="online", random_state=0).fit(X, y).timings_).count("choosing step sizes") == 1
+
+
+def test_advice_names_only_parameters_that_help():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for constraints, helps in (("triplets", True), ("neighbourhoods", False)):
+        model = MetricLearner(2, constraints=constraints, max_iter=2, tol=1e-14, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="Raise max_iter, of which a round takes") as caught:
+            model.fit(X, y)
+        assert ("n_rounds" in str(caught[0].message)) is helps
+    model.set_params(max_iter=500).fit(X, y)
+    assert "n_rounds" not in model.message_

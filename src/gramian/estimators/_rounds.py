@@ -70,11 +70,15 @@ def ended_as_planned(result: Result, supervision: Supervision, resume: bool) -> 
     length = round_length(supervision, resume)
     if result.ending is not Ending.EXHAUSTED or result.n_iter != length:
         return ""
-    rounds = "" if resume else f" in each of n_rounds={supervision.n_rounds} rounds"
+    name = supervision.rounds_parameter
+    rounds = "" if resume else f" in each of {f'{name}=' if name else ''}{supervision.n_rounds} rounds"
     return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
 
 def advice_on_rounds(supervision: Supervision, resume: bool) -> list[str]:
     """Return what to do about a round that ended early; nothing where there are no rounds."""
     length = round_length(supervision, resume)
-    return [] if length is None else [f"Raise max_iter, of which a round takes {length} at most, or n_rounds, or tol."]
+    if length is None:
+        return []
+    others = [name for name in (supervision.rounds_parameter, "tol") if name]
+    return [f"Raise max_iter, of which a round takes {length} at most, or {', or '.join(others)}."]

@@ -43,10 +43,9 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         and takes the way with the lowest error of nearest neighbours on held-out ones; `choice_` tells which.
         "neighbourhoods": a neighbour drawn from all samples, the nearer the likelier, should be of the same class; the
         logarithm of neighbourhood components analysis. "triplets": the `n_targets` nearest samples of the same class
-        should
-        be nearer, by a margin, than the `n_impostors` nearest of other classes. "pairs", as in the paper: random pairs
-        should have squared distances of at most l within a class and at least u between classes, where l and u are the
-        5th and 95th percentiles under the start.
+        should be nearer, by a margin, than the `n_impostors` nearest of other classes. "pairs", as in the paper: random
+        pairs should have squared distances of at most l within a class and at least u between classes, where l and u
+        are the 5th and 95th percentiles under the start.
     n_targets, n_impostors, n_rounds : int
         The numbers of targets, of impostors and of rounds for constraints="triplets". Each round searches for triplets
         in the current metric, for at most 10000 samples.
@@ -74,7 +73,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
-        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15.
+        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15, one of
+        neighbourhoods 20.
     tol : float
         A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
         or when the cost is at most tol times the cost of W = 0.
@@ -111,7 +111,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     n_iter_ : int
         The number of iterations in all rounds; of epochs for solver="online".
     converged_ : bool
-        True if a stopping rule holds in the last round, which is rare in rounds of 15 iterations.
+        True if a stopping rule holds in the last round, which is rare in rounds of 15 or 20 iterations.
     message_ : str
         Why the fit ended.
     history_ : dict of str to array

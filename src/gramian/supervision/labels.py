@@ -58,6 +58,7 @@ class LabelTriplets(Supervision):
 
     from_labels = True
     round_length = 15
+    rounds_parameter = "n_rounds"
 
     labels: Any
     _: KW_ONLY

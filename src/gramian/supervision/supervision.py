@@ -71,6 +71,9 @@ class Supervision(ABC):
     #: Iterations of a round at the most; None for no limit but max_iter.
     round_length: ClassVar[int | None] = None
 
+    #: The parameter of MetricLearner that sets `n_rounds`; "" if none does.
+    rounds_parameter: ClassVar[str] = ""
+
     #: Class labels (n,), where there are any.
     labels: Any = None
     #: How often constraints are found anew.
