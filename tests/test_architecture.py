@@ -17,6 +17,7 @@ from gramian.supervision import SUPERVISIONS, Supervision
 SOURCE = Path(gramian.__file__).parent
 LAYERS = [
     {"_kernels", "types", "warn"},
+    {"extremes"},
     {"checks"},
     {"features", "measurements", "losses", "geometries", "execution"},
     {"span"},

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian.extremes import largest
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -114,8 +115,11 @@ def check_powers(name: str, X: Any, power: int, dtype: Any = np.float64) -> None
 
     X is an array or a sparse matrix. A margin of 10^±4 is left for sums and products of such powers.
     """
-    values = X if isinstance(X, np.ndarray) else X.data
-    size = float(np.fmax.reduce(np.abs(values), axis=None, initial=0))
+    check_size(name, largest(X if isinstance(X, np.ndarray) else X.data), power, dtype)
+
+
+def check_size(name: str, size: float, power: int, dtype: Any = np.float64) -> None:
+    """Raise a ValueError if powers of the largest entry's size overflow or underflow in a type."""
     limits = np.finfo(dtype)
     low, high = (float(limits.tiny) * 1e4) ** (1 / power), (float(limits.max) * 1e-4) ** (1 / power)
     if size and not low <= size <= high:

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from gramian.checks import check_powers
 from gramian.execution import Execution, Serial
+from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
 from gramian.span import Span, span_of
@@ -26,7 +27,6 @@ __all__ = [
     "centre",
     "column_spread",
     "data_unit_of",
-    "largest",
     "span_of",
     "unit_of",
     "units_of_regression",
@@ -223,19 +223,6 @@ def scale_data(X: Any, unit: float) -> Features:
     return as_features(X if unit == 1 else X * X.dtype.type(unit))
 
 
-def largest(values: Vector) -> float:
-    """Return max |value|.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.coordinates import largest
-    >>> largest(np.array([1.0, -3.0]))
-    3.0
-    """
-    return max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
-
-
 def unit_of(size: float, multiple: int) -> float:
     """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already.
 
@@ -254,7 +241,7 @@ def column_units(features: Features) -> Vector | None:
     """Return powers of two (d,) that bring columns near 1; None if their sizes differ by less than a factor of 1024."""
     if column_spread(features) <= NEAR:
         return None
-    sizes = column_sizes(samples_of(features))
+    sizes = extremes_of(samples_of(features)).sizes
     return np.where(sizes > 0, 2.0 ** -np.round(np.log2(np.where(sizes > 0, sizes, 1))), 1.0)
 
 
@@ -269,7 +256,7 @@ def column_spread(features: Features) -> float:
     >>> column_spread(Array(np.array([[1.0, 8.0], [2.0, 4.0]])))
     4.0
     """
-    sizes = np.zeros(0) if isinstance(features, Identity) else column_sizes(samples_of(features))
+    sizes = np.zeros(0) if isinstance(features, Identity) else extremes_of(samples_of(features)).sizes
     present = sizes[sizes > 0]
     return float(present.max() / present.min()) if present.size else 1.0
 
@@ -278,13 +265,6 @@ def samples_of(features: Features) -> Any:
     """Return the array or sparse matrix (N, d) of features that are not centred."""
     assert isinstance(features, Array | Sparse)
     return features.X
-
-
-def column_sizes(X: Any) -> Vector:
-    """Return max |x| of every column, (d,)."""
-    if scipy.sparse.issparse(X):
-        return np.maximum(X.max(axis=0).toarray().ravel(), -X.min(axis=0).toarray().ravel()).astype(np.float64)
-    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
 
 
 def centre(X: Any, execution: Execution | None = None) -> Features:

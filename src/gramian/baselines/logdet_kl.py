@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
 from gramian.checks import check_number
-from gramian.coordinates import largest, unit_of
+from gramian.coordinates import unit_of
 from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
+from gramian.extremes import largest
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator

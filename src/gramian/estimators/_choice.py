@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gramian.coordinates import largest, unit_of
+from gramian.coordinates import unit_of
 from gramian.estimators._learning import learn_by_plan
 from gramian.estimators._rounds import with_labels
+from gramian.extremes import largest
 from gramian.situation import Situation
 from gramian.solvers import Journal
 from gramian.span import span_of

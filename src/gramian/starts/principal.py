@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from gramian.execution import Execution, Serial
 from gramian.features import Features
@@ -39,7 +40,8 @@ def principal_directions(
     n, d = features.shape
     execution = Serial() if execution is None else execution
     if d <= LARGEST_MOMENT:
-        return np.ascontiguousarray(np.linalg.eigh(second_moment(features, execution))[1][:, ::-1][:, :rank])
+        leading = scipy.linalg.eigh(second_moment(features, execution), subset_by_index=[d - min(rank, d), d - 1])[1]
+        return np.ascontiguousarray(leading[:, ::-1])
     # A randomised range finder: three rounds of products are enough for a start.
     Q = rng.standard_normal((d, min(rank + MORE_COLUMNS, n, d))).astype(features.dtype)
     shards = place_rows(features, execution)

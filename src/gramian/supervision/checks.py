@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from gramian.checks import as_numbers, check_kind, check_powers, validate_sense
+from gramian.checks import as_numbers, check_kind, check_size, validate_sense
+from gramian.extremes import extremes_of
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
@@ -46,9 +47,9 @@ def validate_labels(y: Any, n_samples: int) -> Vector:
 
 def check_samples(X: Any, power: int = 2) -> None:
     """Raise a ValueError if the samples (n, d) all coincide, or if powers of their entries overflow or underflow."""
-    check_powers("X", X, power)
-    spread = X.max(axis=0) - X.min(axis=0)
-    if not (spread.any() if isinstance(X, np.ndarray) else spread.count_nonzero()):
+    extremes = extremes_of(X)
+    check_size("X", extremes.largest, power)
+    if extremes.constant:
         raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
 
 
@@ -130,11 +131,8 @@ def validate_quadruplets(quadruplets: Any, n_samples: int) -> Matrix:
 
 def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
     """Raise a ValueError if a pair should be at most so far apart, and at least farther; equalities may be noisy."""
-    ordered = np.sort(pairs, axis=1)
-    order = np.lexsort(ordered.T)
-    new = np.r_[True, (np.diff(ordered[order], axis=0) != 0).any(axis=1)]
-    group = np.empty(len(pairs), int)
-    group[order] = np.cumsum(new) - 1
+    first, second = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
+    group = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
     upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)
     np.minimum.at(upper, group[sense < 0], target[sense < 0])
     np.maximum.at(lower, group[sense > 0], target[sense > 0])

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramian.checks import validate_weight
-from gramian.coordinates import largest, unit_of
+from gramian.coordinates import unit_of
+from gramian.extremes import largest
 from gramian.losses import Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Term

@@ -1,0 +1,100 @@
+"""The smallest and the largest value of every column, in one pass over the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from gramian.types import Matrix, Vector
+
+__all__ = ["Extremes", "extremes_of", "largest"]
+
+# So many entries are read at a time: they stay in the cache between the two searches. A row has so many at least.
+TILE_ENTRIES, ROW_ENTRIES = 2**17, 2**11
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The smallest and the largest value of every column, (d,) each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.extremes import extremes_of
+    >>> extremes_of(np.array([[1.0, 5.0], [-3.0, 4.0]])).sizes
+    array([3., 5.])
+    """
+
+    low: Vector
+    high: Vector
+
+    @property
+    def sizes(self) -> Vector:
+        """Max |x| of every column, (d,), in float64."""
+        return np.fmax(np.abs(self.low), np.abs(self.high)).astype(np.float64)
+
+    @property
+    def largest(self) -> float:
+        """Max |x| of all entries; 0 if there are none."""
+        return float(np.fmax.reduce(self.sizes, initial=0))
+
+    @property
+    def constant(self) -> bool:
+        """True if no column has two values."""
+        return not (self.low != self.high).any()
+
+
+def extremes_of(X: Any) -> Extremes:
+    """Return the extremes of the columns of an array or sparse matrix (n, d); NaN entries are ignored.
+
+    An array of another dimension is read as one column, matrices (n, d, d) as d² columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.extremes import extremes_of
+    >>> extremes = extremes_of(np.array([[1.0, -8.0], [2.0, 4.0]]))
+    >>> extremes.low, extremes.high, extremes.largest
+    (array([ 1., -8.]), array([2., 4.]), 8.0)
+    """
+    if scipy.sparse.issparse(X):
+        return Extremes(*(np.asarray(end.toarray()).ravel() for end in (X.min(axis=0), X.max(axis=0))))
+    rows = X.reshape(len(X), -1) if X.ndim > 1 else X.reshape(-1, 1)
+    if not rows.size:
+        return Extremes(np.zeros(0), np.zeros(0))
+    if not rows.flags.c_contiguous:
+        return column_extremes(rows)
+    # Several rows side by side are one long row: NumPy is slow on short ones.
+    n, d = rows.shape
+    beside = min(n, max(1, ROW_ENTRIES // d))
+    even = n - n % beside
+    long = rows[:even].reshape(-1, beside * d)
+    length = max(1, TILE_ENTRIES // long.shape[1])
+    parts = [column_extremes(long[start : start + length]) for start in range(0, len(long), length)]
+    ends = [column_extremes(np.reshape([getattr(part, end) for part in parts], (-1, d))) for end in ("low", "high")]
+    ends += [column_extremes(rows[even:])] if even < n else []
+    return Extremes(np.fmin.reduce([end.low for end in ends]), np.fmax.reduce([end.high for end in ends]))
+
+
+def column_extremes(rows: Matrix) -> Extremes:
+    """Return the extremes of the columns of rows; those that ignore NaN take longer."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    if np.isnan(high).any():
+        low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
+    return Extremes(low, high)
+
+
+def largest(values: Any) -> float:
+    """Return max |value|; NaN is ignored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.extremes import largest
+    >>> largest(np.array([1.0, -3.0]))
+    3.0
+    """
+    return extremes_of(values).largest
