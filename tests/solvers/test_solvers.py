@@ -116,6 +116,13 @@ def test_minimise_quartic_finds_the_lowest_of_two_minima():
     assert minimise_quartic(np.array([1.0, -4.0, 0.0, 0.0, 1.0])) == pytest.approx(1.0)
 
 
+def test_of_two_equal_minima_the_first_is_taken(rng):
+    # (1 - s)² (1 - s/t)² is zero at 1 and at t; rounding of its coefficients must not decide between them.
+    for t in rng.uniform(1.5, 20, 200):
+        quartic = np.polynomial.polynomial.polyfromroots([1, 1, t, t]) * (1 + 1e-15 * rng.standard_normal(5))
+        assert minimise_quartic(quartic) == pytest.approx(1.0, rel=1e-4)
+
+
 def test_cg_on_the_grassmann_manifold_finds_the_principal_subspace(rng):
     X = rng.standard_normal((500, 6)) * np.array([4, 3, 2, 1, 0.5, 0.2])
     problem = rank_one(X, np.sum(X**2, axis=1), loss=Linear())

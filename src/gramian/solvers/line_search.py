@@ -13,6 +13,9 @@ from gramian.types import Vector
 
 __all__ = ["Armijo", "Exact", "Search", "Wolfe"]
 
+# Minima whose values differ by less than this share of the decrease are equal to rounding.
+TIED = 1e-9
+
 
 class Search(Protocol):
     """The interface of a line search."""
@@ -238,8 +241,11 @@ def next_trial(low: Trial, high: Trial | None) -> float:
 
 
 def minimise_quartic(quartic: Vector) -> float:
-    """Return the s > 0 that minimises a quartic, given by coefficients (5,), constant first; 0 if it increases at 0."""
-    _, q1, q2, q3, q4 = (float(q) for q in quartic)
+    """Return the s > 0 that minimises a quartic, given by coefficients (5,), constant first; 0 if it increases at 0.
+
+    Of minima that differ by rounding it returns the first: a square (a + b s + c s²)² has two.
+    """
+    q0, q1, q2, q3, q4 = (float(q) for q in quartic)
     if not q1 < 0 or not np.isfinite(quartic).all():
         return 0.0
     # A unit of s near the minimum of the quadratic or quartic terms, so that no power of s overflows.
@@ -253,7 +259,8 @@ def minimise_quartic(quartic: Vector) -> float:
     if not candidates.size:
         return 0.0
     values = np.polynomial.polynomial.polyval(candidates, quartic)
-    return float(candidates[np.argmin(values)])
+    lowest = float(np.min(values))
+    return float(np.min(candidates[values <= lowest + TIED * max(q0 - lowest, 0.0)]))
 
 
 def interpolate_step(line: Line, previous: float | None, max_trials: int, decrease: float = 1e-4) -> float:
