@@ -169,3 +169,13 @@ def test_streams(dtype, exponent, wine):
         assert "scale" in refusal.lower(), refusal
     else:
         assert np.isfinite(model.components_).all()
+
+
+def test_a_stream_goes_on_in_a_type_that_lacks_its_unit(rng):
+    X = rng.standard_normal((30, 3))
+    y = (X**2).sum(axis=1)
+    model = PSDRegressor(2, solver="online", random_state=0).partial_fit(X * 2.0**-150, y)
+    later = (X * 2.0**-120).astype(np.float32)
+    with np.errstate(all="raise"):
+        model.partial_fit(later, np.zeros(30, np.float32))
+    assert np.isfinite(model.factor_).all()

@@ -220,7 +220,9 @@ def scale_data(X: Any, unit: float) -> Features:
     """Return the features of vectors (n, d) times a unit, or nodes for matrices (n, d, d), which are their own data."""
     if X.ndim == 3:
         return Identity(X.shape[1], X.dtype)
-    return as_features(X if unit == 1 else X * X.dtype.type(unit))
+    # The unit of a stream may be none of the numbers of a later call's type.
+    dtype = X.dtype if 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype] else np.dtype(np.float64)
+    return as_features(X if unit == 1 else X.astype(dtype, copy=False) * dtype.type(unit))
 
 
 def unit_of(size: float, multiple: int) -> float:

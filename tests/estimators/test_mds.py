@@ -156,6 +156,15 @@ def test_partial_fit_without_changes_keeps_the_embedding(points, rng):
     np.testing.assert_allclose(SStressMDS().partial_fit_pairs(*pairs).embedding_, before, atol=1e-10)
 
 
+def test_a_stream_whose_units_change_keeps_its_digits(rng):
+    points = rng.standard_normal((8, 2))
+    D = np.linalg.norm(points[:, None] - points, axis=2)
+    model = SStressMDS(1, init="random", tol=1e-14, random_state=0).partial_fit(2.0**100 * D).partial_fit(D)
+    E = model.embedding_
+    explicit = np.sum((((E - E.T) ** 2) - D**2) ** 2) / np.sum(D**4)
+    assert model.stress_**2 == pytest.approx(explicit, rel=1e-10)
+
+
 def test_partial_fit_moves_changed_samples_only(points, rng):
     D = pairwise_distances(points)
     model = SStressMDS().fit(remove_entries(D, rng))

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
 from gramian.checks import as_numbers, check_kind, check_number, check_powers, validate_weight
+from gramian.extremes import largest
 from gramian.measurements.measurement import check_indices
 from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import validate_pairs
@@ -199,4 +200,7 @@ def align(G: Matrix, before: Matrix | None) -> Matrix:
         G = G @ np.linalg.svd(G, full_matrices=False)[2].T
         return np.where(G[np.argmax(np.abs(G), axis=0), np.arange(G.shape[1])] < 0, -G, G)
     left, _, right = np.linalg.svd(common.T @ (before - before.mean(axis=0)))
-    return (G @ (left @ right) + before.mean(axis=0)).astype(G.dtype)
+    mean = before.mean(axis=0)
+    # A mean that is rounding may be large beside G, if that is much smaller than before.
+    rounding = len(before) * np.finfo(before.dtype).eps * largest(before)
+    return (G @ (left @ right) + np.where(np.abs(mean) <= rounding, 0, mean)).astype(G.dtype)

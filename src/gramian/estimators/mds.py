@@ -27,6 +27,7 @@ from gramian.objective import Block, Problem, Term
 from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
 from gramian.starts.classical_scaling import Dissimilarities
+from gramian.starts.scale import fit_scale_if_far
 from gramian.types import Matrix
 
 __all__ = ["SStressMDS"]
@@ -304,7 +305,8 @@ class SStressMDS(PSDEstimator):
             if before is None:
                 start = self._compute_start(problem, scaled, coordinates, rng)
             else:
-                start = add_samples(coordinates.to_solver(before, problem.dtype), scaled, self.n_components)
+                grown = add_samples(coordinates.to_solver(before, problem.dtype), scaled, self.n_components)
+                start = fit_scale_if_far(problem, grown)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)

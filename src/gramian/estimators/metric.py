@@ -56,13 +56,15 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
-        labels of c classes, and d/m for m other constraints on d features, so that few constraints change W little.
+        labels of c classes. For m given constraints on d features it is d/m for pairs with targets, 0.15 (d/m)² for
+        pairs with signs, at most d/m, and 0.1 d/m for triplets and quadruplets: few constraints change W little.
     pull : float
         The penalty weight of the mean squared distance of targets, for triplets of labels.
     shrinkage : float or "auto"
         The penalty weight of tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
         triplets of labels, 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose d features have the mean variance v,
-        and 0 for other constraints.
+        1.5 (d/m)² but at most 0.1 for m given pairs with signs, 1.5 d/m but at most 0.2 for m given triplets or
+        quadruplets, and 0 for pairs with targets.
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
         directions if r exceeds the number of discriminants.

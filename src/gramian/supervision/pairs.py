@@ -27,6 +27,8 @@ __all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term"]
 
 #: Of the squared distances under the start: near pairs should be at most at the first, far ones at least at the second.
 PERCENTILES = (5, 95)
+#: Default penalties of m signs on d features, in units of (d/m)²; and the largest of the second.
+SIGN_PENALTY, SIGN_SHRINKAGE, LARGEST_SHRINKAGE = 0.15, 1.5, 0.1
 
 
 class Bounds(NamedTuple):
@@ -137,8 +139,13 @@ class GivenPairs(Supervision):
         return [pair_term(self.pairs, self.targets, self.sample_weight, situation.features.dtype)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return d/m: few pairs hardly move the distance."""
-        return n_features / len(self)
+        """Return d/m: few pairs hardly move the distance; 0.15 (d/m)² for signs, if that is less."""
+        ratio = n_features / len(self)
+        return ratio if self.y is None else min(ratio, SIGN_PENALTY * ratio**2)
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return 1.5 (d/m)², but at most 0.1, for signs; else 0."""
+        return 0.0 if self.y is None else min(SIGN_SHRINKAGE * (len(start) / len(self)) ** 2, LARGEST_SHRINKAGE)
 
     def summary(self) -> dict[str, Any]:
         """Return the bounds, if signs asked for them."""

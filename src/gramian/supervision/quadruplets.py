@@ -12,7 +12,16 @@ from gramian.objective import Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_quadruplets
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import MARGIN, bring_near_one, mean_weight, rescale_far_pairs, validate_weighted
+from gramian.supervision.triplets import (
+    LARGEST_SHRINKAGE,
+    MARGIN,
+    TRIPLET_PENALTY,
+    TRIPLET_SHRINKAGE,
+    bring_near_one,
+    mean_weight,
+    rescale_far_pairs,
+    validate_weighted,
+)
 from gramian.types import Matrix
 
 __all__ = ["GivenQuadruplets"]
@@ -74,5 +83,9 @@ class GivenQuadruplets(Supervision):
         return [Term(Quadruplets(self.quadruplets), np.full(m, MARGIN, dtype), sense=np.full(m, 1), weight=weight)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return d/m: few quadruplets hardly move the distance."""
-        return n_features / len(self)
+        """Return 0.1 d/m: few quadruplets hardly move the distance."""
+        return TRIPLET_PENALTY * n_features / len(self)
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return 1.5 d/m, but at most 0.2."""
+        return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)

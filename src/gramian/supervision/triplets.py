@@ -19,7 +19,10 @@ from gramian.supervision.supervision import Begun, Supervision
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "LARGEST_SHRINKAGE",
     "MARGIN",
+    "TRIPLET_PENALTY",
+    "TRIPLET_SHRINKAGE",
     "GivenTriplets",
     "Weighted",
     "bring_near_one",
@@ -33,6 +36,9 @@ __all__ = [
 
 #: By how much, in squared distance, the far sample of a triplet should be farther than the near one.
 MARGIN = 1.0
+
+#: Default penalties of m given triplets or quadruplets on d features, in units of d/m; and the largest of the second.
+TRIPLET_PENALTY, TRIPLET_SHRINKAGE, LARGEST_SHRINKAGE = 0.1, 1.5, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +82,12 @@ class GivenTriplets(Supervision):
         return [triplet_term(self.triplets, situation.features.dtype, self.sample_weight)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return d/m: few triplets hardly move the distance."""
-        return n_features / len(self)
+        """Return 0.1 d/m: few triplets hardly move the distance."""
+        return TRIPLET_PENALTY * n_features / len(self)
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return 1.5 d/m, but at most 0.2."""
+        return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)
 
 
 class Weighted(NamedTuple):
