@@ -176,6 +176,6 @@ def test_a_stream_goes_on_in_a_type_that_lacks_its_unit(rng):
     y = (X**2).sum(axis=1)
     model = PSDRegressor(2, solver="online", random_state=0).partial_fit(X * 2.0**-150, y)
     later = (X * 2.0**-120).astype(np.float32)
-    with np.errstate(all="raise"):
+    with np.errstate(over="raise", invalid="raise"), pytest.warns(ConvergenceWarning, match="on another scale"):
         model.partial_fit(later, np.zeros(30, np.float32))
     assert np.isfinite(model.factor_).all()
