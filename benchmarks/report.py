@@ -28,6 +28,8 @@ SECTIONS = {
     "convergence": "Iterations to twelve digits",
     "growth": "Growth with each size",
     "isolet": "A distance of low rank",
+    "metric": "Distances at every rank",
+    "pairs": "Distances from pairs",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
     "threads": "Whole fits with one and two threads",
