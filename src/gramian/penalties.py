@@ -65,6 +65,7 @@ class Toward:
     factor: Matrix
     strength: float = 1.0
     separable = False
+    costly = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", as_real("factor", self.factor))

@@ -13,7 +13,6 @@ from gramian._kernels import (
     logistic,
     neighbours,
     pairs,
-    quadruplets,
     reference,
     samples,
     squared,
@@ -34,7 +33,6 @@ def arguments(rng, dtype):
         "T": floats(N, R),
         "pairs": rng.integers(N, size=(M, 2)),
         "triplets": rng.integers(N, size=(M, 3)),
-        "quadruplets": rng.integers(N, size=(M, 4)),
         "entries": rng.integers(N, size=(M, 2)),
         "prediction": floats(M),
         "a": floats(M),
@@ -63,7 +61,7 @@ def kernels_of(*modules):
     }
 
 
-KERNELS = kernels_of(samples, pairs, quadruplets, entries, squared, huber, logistic, triangles)
+KERNELS = kernels_of(samples, pairs, entries, squared, huber, logistic, triangles)
 # These kernels change their arguments in place, in float64 for samples of any type. Their arguments must fit together
 # (an orthonormal frame, a residual orthogonal to it). Each function gets a copy; the changed copies are compared too.
 IN_PLACE = kernels_of(subspace, neighbours)

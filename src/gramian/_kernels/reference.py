@@ -62,22 +62,6 @@ def triplets_weigh(triplets: Any, weight: Any, Z: Any) -> Any:
     return pairs_weigh(triplets[:, [0, 2]], weight, Z) - pairs_weigh(triplets[:, [0, 1]], weight, Z)
 
 
-def quadruplets_predict(quadruplets: Any, Z: Any) -> Any:
-    """Return ‖z_c - z_e‖² - ‖z_a - z_b‖² for quadruplets (a, b, c, e), shape (m,)."""
-    return pairs_predict(quadruplets[:, 2:], Z) - pairs_predict(quadruplets[:, :2], Z)
-
-
-def quadruplets_along(quadruplets: Any, Z: Any, T: Any) -> Any:
-    """Return the linear and the quadratic coefficients in s of the predictions along Z + s T, shape (m,) each."""
-    far, near = (pairs_along(pairs, Z, T) for pairs in (quadruplets[:, 2:], quadruplets[:, :2]))
-    return far[0] - near[0], far[1] - near[1]
-
-
-def quadruplets_weigh(quadruplets: Any, weight: Any, Z: Any) -> Any:
-    """Return (L_far - L_near) Z, shape (N, r), for the graph Laplacians of the pairs (c, e) and (a, b)."""
-    return pairs_weigh(quadruplets[:, 2:], weight, Z) - pairs_weigh(quadruplets[:, :2], weight, Z)
-
-
 def entries_predict(entries: Any, Z: Any) -> Any:
     """Return the inner products <z_i, z_j> of the entries (i, j), shape (m,)."""
     return np.sum(Z[entries[:, 0]] * Z[entries[:, 1]], axis=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._kernels.quadruplets import quadruplets_along, quadruplets_predict, quadruplets_weigh
+from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
 from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
 from gramian.types import Matrix, Rows, Vector
 
@@ -35,6 +35,7 @@ class Quadruplets(Measurement):
 
     def __init__(self, quadruplets: Any, n_samples: int | None = None) -> None:
         self.quadruplets = check_indices(quadruplets, "quadruplets", 4, n_samples)
+        self.near, self.far = (np.ascontiguousarray(pairs) for pairs in np.hsplit(self.quadruplets, 2))
         self.least_samples = int(self.quadruplets.max(initial=-1)) + 1
 
     def __len__(self) -> int:
@@ -42,16 +43,19 @@ class Quadruplets(Measurement):
 
     def predict(self, Z: Matrix) -> Vector:
         """Return the margins ‖z_c - z_e‖² - ‖z_a - z_b‖², shape (m,)."""
-        return quadruplets_predict(self.quadruplets, self.image(Z))
+        Z = self.image(Z)
+        return pairs_predict(self.far, Z) - pairs_predict(self.near, Z)
 
     def along(self, Z: Matrix, T: Matrix) -> Changes:
         """Return the coefficients b and c of the pairs (c, e) minus those of the pairs (a, b), shape (m,) each."""
-        return Changes(*quadruplets_along(self.quadruplets, *self.images(Z, T)))
+        far, near = (pairs_along(pairs, *self.images(Z, T)) for pairs in (self.far, self.near))
+        return Changes(far[0] - near[0], far[1] - near[1])
 
     def weigh(self, weight: Vector, Z: Matrix) -> Matrix:
         """Return (L_far - L_near) Z, shape (N, k), with weighted graph Laplacians of the pairs (c, e) and (a, b)."""
         Z = self.image(Z)
-        return quadruplets_weigh(self.quadruplets, self.weights(weight, Z.dtype), Z)
+        weight = self.weights(weight, Z.dtype)
+        return pairs_weigh(self.far, weight, Z) - pairs_weigh(self.near, weight, Z)
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless every index is at least 0 and below n_samples."""

@@ -81,7 +81,7 @@ class Line:
     @property
     def costly(self) -> bool:
         """True if a trial step costs as much as an evaluation, apart from passes over the data."""
-        return any(getattr(term, "costly", False) for block in self.start.problem.blocks for term in block.terms)
+        return any(term.costly for block in self.start.problem.blocks for term in block.terms)
 
     def along(self, s: float) -> Derivatives:
         """Return value, slope and curvature at s, on a straight line."""

@@ -65,6 +65,10 @@ class Summand(Protocol):
     def separable(self) -> bool:
         """True if rows of samples can be worked on apart."""
 
+    @property
+    def costly(self) -> bool:
+        """True if a trial step along a line costs as much as an evaluation."""
+
     def pieces(self, n_samples: int) -> Pieces:
         """Return summands on the same samples that add up to this one, for threads; itself where it is small."""
 
@@ -167,6 +171,11 @@ class Term:
     def separable(self) -> bool:
         """True if measurement i is made of sample i alone."""
         return self.measurement.separable
+
+    @property
+    def costly(self) -> bool:
+        """False: along a line every measurement is a parabola."""
+        return False
 
     def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive measurements that add up to this one; nothing is copied."""

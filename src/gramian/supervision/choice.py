@@ -87,8 +87,9 @@ class LabelChoice(Supervision):
         return self.triplets.begin(situation, start, resume=resume)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> Sequence[Summand]:
-        """Raise an error: a plan has terms, a choice of plans has none."""
-        raise TypeError("LabelChoice has no terms of its own; take one of its plans.")
+        """Return the terms of triplets, by which a stream continues."""
+        assert self.triplets is not None
+        return self.triplets.terms(situation, factor, index)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0; each plan has its own."""
