@@ -23,8 +23,8 @@ __all__ = ["LabelPairs", "LabelTriplets"]
 ANCHORS = 10_000
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
 PENALTY = 0.06
-#: The weight of the penalty on the trace of W.
-SHRINKAGE = 0.1
+#: The weight of the penalty on the trace of W; and that at full rank, for at least so many samples for each feature.
+SHRINKAGE, LIGHT_SHRINKAGE, SAMPLES_PER_FEATURE = 0.1, 0.03, 2
 #: Pairs drawn for each ordered pair of classes, as in the paper.
 PAIRS_PER_CLASSES = 40
 #: The largest default number of pairs, whatever the numbers of classes and samples.
@@ -122,12 +122,18 @@ class LabelTriplets(Supervision):
         pull = [pull_term(triplets, n, self.pull, dtype)] if self.pull > 0 else []
         return [triplet_term(triplets, dtype), *pull]
 
+    def is_light(self, rank: int, n_features: int) -> bool:
+        """Return True at full rank with enough samples: the penalties can then be light."""
+        return rank == n_features and len(self) >= SAMPLES_PER_FEATURE * n_features
+
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
-        """Return 0.1: W stays small in directions of little variance."""
-        return SHRINKAGE
+        """Return 0.1, and 0.03 at full rank: W stays small in directions of little variance."""
+        return LIGHT_SHRINKAGE if self.is_light(start.shape[1], len(start)) else SHRINKAGE
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0.06 (1 + 3 r c/n) for n samples of c classes."""
+        """Return 0.06 (1 + 3 r c/n) for n samples of c classes, and 0 at full rank if n >= 2 d."""
+        if self.is_light(rank, n_features):
+            return 0.0
         return PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
 
 
