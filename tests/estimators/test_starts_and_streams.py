@@ -142,6 +142,30 @@ def test_a_later_chunk_that_is_too_small_is_kept_by_pickles_and_forgotten_by_fit
     assert clone(same.partial_fit(X[:1], y[:1])).kept_ is None
 
 
+def test_what_is_kept_stays_beside_other_streams_of_the_same_features(labelled):
+    X, y = labelled
+    triplets = nearest_triplets(X, y)
+    model = make_learner().partial_fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="X has 3 features, but MetricLearner is expecting 4"):
+        model.partial_fit_triplets(X[:, :3], triplets)
+    model.partial_fit_triplets(X, triplets)
+    assert (model.n_seen_, len(model.kept_.y)) == (len(triplets), 1)
+    assert model.partial_fit(X[1:], y[1:]).n_seen_ == len(triplets) + 60
+
+
+def test_a_chunk_that_cannot_be_learned_from_changes_nothing(labelled):
+    X, y = labelled
+    model = make_learner().partial_fit(X[:1], y[:1])
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="n_components=9 exceeds n_features=4"):
+        model.set_params(n_components=9).partial_fit(X[1:], y[1:])
+    assert vars(model.set_params(n_components=2)) == before
+    fresh = MetricLearner(9)
+    with pytest.raises(ValueError, match="n_components=9 exceeds n_features=4"):
+        fresh.partial_fit(X, y)
+    assert vars(fresh) == vars(MetricLearner(9))
+
+
 def test_kept_samples_have_weights_and_labels_of_one_type(labelled):
     X, y = labelled
     order = np.argsort(y, kind="stable")

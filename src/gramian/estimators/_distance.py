@@ -29,8 +29,6 @@ __all__ = ["LearnedDistance", "calibrate_on_pairs"]
 
 #: The squares of numbers up to 2 to this power, and their sums, are finite in float32.
 LARGEST_EXPONENT = 40
-
-
 #: The ends of the distances that tuples of so many points compare: the near pair first, then the far one.
 ENDS = {2: ((0, 1),), 3: ((0, 1), (0, 2)), 4: ((0, 1), (2, 3))}
 NO_THRESHOLD = "no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y."
@@ -44,7 +42,9 @@ def judges_tuples(learner: Any) -> bool:
     check_is_fitted(learner)
     if hasattr(learner, "threshold_") or hasattr(learner, "tuple_size_"):
         return True
-    raise AttributeError(NO_THRESHOLD)
+    raise AttributeError(
+        f"{NO_THRESHOLD} Class labels are predicted and scored by a classifier after the learner, in a pipeline."
+    )
 
 
 def is_fitted(learner: Any) -> bool:

@@ -18,7 +18,7 @@ from gramian.types import Matrix
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["WARM", "Learned", "learn_by_plan", "learn_stage", "load_factor"]
+__all__ = ["WARM", "Ended", "Learned", "learn_by_plan", "learn_stage", "load_factor"]
 
 
 #: The end of `message_` after a warm start.
@@ -31,6 +31,13 @@ class Learned(NamedTuple):
     result: Result
     supervision: Supervision
     planned: bool
+
+
+class Ended(NamedTuple):
+    """The result of a fit, and what a warning about it advises; None if its rounds ended as planned."""
+
+    result: Result
+    advice: list[str] | None
 
 
 def learn_by_plan(

@@ -12,7 +12,7 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import WARM, learn_by_plan, load_factor
+from gramian.estimators._learning import WARM, Ended, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
 from gramian.estimators._threshold import Calibration
@@ -301,9 +301,24 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
             if not chunk.sufficient:
                 check_metric_settings(self)
                 return self
-            return self._fit(chunk.X, supervision, resume=True, checked=True)
+            ended = self._learn(chunk.X, supervision, resume=True, checked=True)
+        return self._end(ended)
 
     def _fit(
+        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
+    ) -> Self:
+        """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
+        with restore_on_failure(self):
+            ended = self._learn(X, supervision, calibration, resume=resume)
+        return self._end(ended)
+
+    def _end(self, ended: Ended) -> Self:
+        """Warn, unless the fit ended as planned."""
+        if ended.advice is not None:
+            self._warn(ended.result, *ended.advice)
+        return self
+
+    def _learn(
         self,
         X: Any,
         supervision: Supervision,
@@ -311,48 +326,46 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         *,
         resume: bool = False,
         checked: bool = False,
-    ) -> Self:
-        """Learn from `init`, or from the current metric, in the rounds of the supervision.
+    ) -> Ended:
+        """Learn in the rounds of the supervision, and set the fitted attributes.
 
         `checked` is True if X and the labels are validated already.
         """
         fitted = hasattr(self, "components_")
         streaming, resume, warm = resume, resume and fitted, self.warm_start and fitted and not resume
-        with restore_on_failure(self):
-            check_metric_settings(self)
-            threshold = self.__dict__.get("threshold_")
-            self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
-            samples, supervision = validate_samples(self, X, supervision, reset=not resume, checked=checked)
-            journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
-            # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
-            given_at_full_rank = self.n_components is None and not supervision.from_labels
-            in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
-            with journal.phase("coordinates"):
-                coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
-            situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
-            rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
-            with journal.phase("choosing a plan"):
-                plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
-            with journal.phase("start"):
-                if resume or warm:
-                    start = load_factor(self, coordinates, warm=warm)
-                else:
-                    start = self._compute_start(situation, rank, plan.start)
-            result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
-            coordinates = coordinates.with_target_unit(learned_by.target_unit)
-            self._store_result(coordinates.to_user(result.point.G), result, journal)
-            self.message_ += WARM if warm else ""
-            if choice is not None:
-                self.choice_ = choice
-            self.components_ = np.ascontiguousarray(self.factor_.T)
-            self._n_features_out = self.factor_.shape[1]
-            self.__dict__.update(learned_by.summary())
-            self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
-            if isinstance(supervision, GivenPairs) and supervision.y is not None:
-                calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
-        if not planned:
-            self._warn(result, *advice_on_rounds(learned_by, resume))
-        return self
+        check_metric_settings(self)
+        threshold = self.__dict__.get("threshold_")
+        self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
+        reset = not resume and self.kept_ is None
+        samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
+        journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
+        # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
+        given_at_full_rank = self.n_components is None and not supervision.from_labels
+        in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
+        with journal.phase("coordinates"):
+            coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
+        situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
+        rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
+        with journal.phase("choosing a plan"):
+            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
+        with journal.phase("start"):
+            if resume or warm:
+                start = load_factor(self, coordinates, warm=warm)
+            else:
+                start = self._compute_start(situation, rank, plan.start)
+        result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
+        coordinates = coordinates.with_target_unit(learned_by.target_unit)
+        self._store_result(coordinates.to_user(result.point.G), result, journal)
+        self.message_ += WARM if warm else ""
+        if choice is not None:
+            self.choice_ = choice
+        self.components_ = np.ascontiguousarray(self.factor_.T)
+        self._n_features_out = self.factor_.shape[1]
+        self.__dict__.update(learned_by.summary())
+        self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
+        if isinstance(supervision, GivenPairs) and supervision.y is not None:
+            calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
+        return Ended(result, None if planned else advice_on_rounds(learned_by, resume))
 
     def _forget(self, *names: tuple[str, ...]) -> None:
         """Delete the fitted attributes that depend on the kind of supervision, and others by name."""
