@@ -18,8 +18,16 @@ from gramian import MetricLearner
 from gramian.geometries import Polar
 from gramian.supervision import labelled_pairs, nearest_triplets
 
+# A sample of weight 2 is an anchor that counts twice; a row that is repeated is also a neighbour of itself.
+NOT_REPEATS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "weights are of anchors, a repeated row is a neighbour too"
+    for kind in ("dense", "sparse")
+}
 
-@parametrize_with_checks([MetricLearner(), MetricLearner(1, constraints="pairs")])
+
+@parametrize_with_checks(
+    [MetricLearner(), MetricLearner(1, constraints="pairs")], expected_failed_checks=lambda _: NOT_REPEATS
+)
 def test_estimator_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -13,9 +13,10 @@ from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validat
 from gramian.estimators._distance import calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import check_samples, pairs_of_points
-from gramian.supervision.pairs import Bounds
+from gramian.supervision.checks import check_samples
+from gramian.supervision.pairs import Bounds, read_bounds
 from gramian.supervision.sampling import as_generator
+from gramian.supervision.tuples import holds_tuples, tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -107,7 +108,32 @@ class LearnsFromLabels:
 
 
 class LearnsFromBounds:
-    """The method `fit_pairs` of learners of squared distances that pairs should have at most, at least, or exactly."""
+    """The methods of learners of squared distances that pairs should have at most, at least, or exactly."""
+
+    n_constraints: int | None
+
+    def fit(self, X: Any, y: Any, *, bounds: Any = None, calibration_params: Any = None) -> Self:
+        """Learn from class labels, by random pairs of samples; or from pairs of points.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+        y : array, shape (n,) or (m,)
+            Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different).
+        bounds : two floats, optional
+            Squared distances that near pairs should have at most, and far ones at least, in place of percentiles.
+        calibration_params : dict, optional
+            For pairs: any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_`.
+
+        Returns
+        -------
+        self
+        """
+        if holds_tuples(X, None):
+            return self.fit_pairs(X, y=y, bounds=bounds, calibration_params=calibration_params)
+        if calibration_params is not None:
+            raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints, bounds=read_bounds(bounds)))
 
     def fit_pairs(
         self,
@@ -117,32 +143,17 @@ class LearnsFromBounds:
         *,
         target: Any = None,
         sense: Any = None,
+        bounds: Any = None,
         calibration_params: Any = None,
     ) -> Self:
-        """Learn from pairs of samples.
+        """Learn from pairs of samples; the arguments are those of `MetricLearner.fit_pairs`.
 
-        Parameters
-        ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
-        pairs : array of int, shape (m, 2)
-            Row indices of X. Pairs of samples that coincide are ignored.
-        y : array of +1 and -1, shape (m,)
-            In place of target and sense: squared distances should be at most their 5th percentile under the prior for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
-        target : array, shape (m,), or float
-            Squared distances.
-        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            Whether the squared distance should equal its target, be at most, or be at least the target.
-        calibration_params : dict, optional
-            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
-
-        Returns
-        -------
-        self
+        Percentiles are those under the prior. Pairs of samples that coincide are ignored. X is dense.
         """
-        X, pairs, y = pairs_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y)
         calibration = resolve_calibration(calibration_params, y)
-        return learn_from_pairs(self, X, GivenPairs(pairs, target, sense, y), calibration)
+        given = GivenPairs(pairs, target, sense, y, bounds=read_bounds(bounds))
+        return learn_from_pairs(self, X, given, calibration)
 
     def _set_threshold_from(
         self, X: Any, given: GivenPairs, calibration: Calibration | None, before: float | None

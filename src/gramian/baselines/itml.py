@@ -13,7 +13,6 @@ from gramian._kernels.logdet_metric import itml_cycle
 from gramian.baselines._pair_learning import (
     Constraints,
     LearnsFromBounds,
-    LearnsFromLabels,
     resolve_constraints,
     resolve_prior,
     store_matrix,
@@ -28,7 +27,7 @@ from gramian.warn import warn_user
 __all__ = ["ITML"]
 
 
-class ITML(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
+class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
     """A full-rank Mahalanobis distance near to a prior A₀, with bounds on the distances of pairs.
 
     Minimises D(A, A₀) + γ Σ_i D(ξ_i, b_i) over A and relaxed bounds ξ, subject to zᵀAz <= ξ_i for near pairs and

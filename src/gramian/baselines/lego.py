@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._pair_learning import (
     LearnsFromBounds,
-    LearnsFromLabels,
     learn_from_pairs,
     resolve_constraints,
     resolve_prior,
@@ -19,13 +18,13 @@ from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._threshold import resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import pairs_of_points
+from gramian.supervision.tuples import tuples_of_points
 from gramian.types import Matrix
 
 __all__ = ["LEGO"]
 
 
-class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
+class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
     """A full-rank Mahalanobis distance, learned online by one step for each violated pair.
 
     A step minimises D(A, A_t) + ½ η (zᵀAz - y)², where D is the LogDet divergence and y the target squared distance.
@@ -126,7 +125,7 @@ class LEGO(LearnedDistance, LearnsFromLabels, LearnsFromBounds, BaseEstimator):
 
         Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
         """
-        X, pairs, y = pairs_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y)
         calibration = resolve_calibration(calibration_params, y)
         resume = hasattr(self, "components_")
         # Later calls keep the bounds of the first.

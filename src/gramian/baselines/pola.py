@@ -13,7 +13,7 @@ from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.checks import pairs_of_points
+from gramian.supervision.tuples import tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
@@ -96,7 +96,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         -------
         self
         """
-        X, pairs, y = pairs_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y)
         given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
         return learn_from_pairs(self, X, given, calibration)
 
@@ -116,7 +116,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
 
     def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
         """Continue from the current (A, b) with new pairs; the arguments are those of `fit_pairs`."""
-        X, pairs, y = pairs_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y)
         given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
         return learn_from_pairs(self, X, given, calibration, resume=hasattr(self, "components_"))
 

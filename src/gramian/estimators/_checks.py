@@ -18,10 +18,12 @@ __all__ = [
     "LARGEST_FULL",
     "check_callback",
     "check_components",
+    "check_labels_given",
     "check_metric_settings",
     "check_scale",
     "resolve_part",
     "resolve_rank",
+    "resolve_regularisation",
     "restore_on_failure",
     "validate_input",
 ]
@@ -117,11 +119,47 @@ def check_metric_settings(learner: Any) -> None:
     for name in ("n_targets", "n_impostors", "n_rounds"):
         check_number(name, getattr(learner, name), least=1, integer=True)
     check_number("pull", learner.pull, least=0)
-    for name in ("regularisation", "shrinkage"):
-        if getattr(learner, name) != "auto":
-            check_number(name, getattr(learner, name), least=0)
+    for name in ("regularisation", "regularization", "shrinkage"):
+        value = getattr(learner, name)
+        if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):
+            check_number(name, value, least=0)
+    resolve_regularisation(learner)
+    if not isinstance(learner.warm_start, bool | np.bool_):
+        raise ValueError(f"warm_start={learner.warm_start!r} is not valid. Choose True or False.")
+    check_class_weight(learner.class_weight)
     if learner.n_constraints is not None:
         check_number("n_constraints", learner.n_constraints, least=1, integer=True)
+
+
+def resolve_regularisation(learner: Any) -> Any:
+    """Return the penalty weight by either of its two spellings; raise a ValueError if both are set."""
+    if learner.regularization is None:
+        return learner.regularisation
+    if not (isinstance(learner.regularisation, str) and learner.regularisation == "auto"):
+        raise ValueError(
+            f"regularisation={learner.regularisation!r} and regularization={learner.regularization!r} are both set, "
+            "but they are one parameter. Set one of them."
+        )
+    return learner.regularization
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise a ValueError unless the weights of classes are None, "balanced", or a dict of numbers."""
+    if isinstance(class_weight, Mapping):
+        for label, weight in class_weight.items():
+            check_number(f"class_weight[{label!r}]", weight, least=0)
+    elif class_weight is not None and not (isinstance(class_weight, str) and class_weight == "balanced"):
+        raise ValueError(f"class_weight={class_weight!r} is not valid. Choose None, 'balanced', or a dict.")
+
+
+def check_labels_given(learner: Any, y: Any) -> None:
+    """Raise a ValueError that says which y is needed if there is none."""
+    if y is None:
+        raise ValueError(
+            f"This {type(learner).__name__} estimator requires y to be passed, but the target y is None. X holds "
+            "samples (n, d), for which y is the class labels (n,). Pairs, triplets and quadruplets of points have the "
+            "shapes (m, 2, d), (m, 3, d) and (m, 4, d)."
+        )
 
 
 @contextmanager

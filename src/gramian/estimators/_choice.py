@@ -14,6 +14,7 @@ from gramian.situation import Situation
 from gramian.solvers import Journal
 from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
+from gramian.supervision.checks import has_partner
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -79,11 +80,12 @@ def choose_plan(
     labels = np.unique(situation.labels, return_inverse=True)[1]
     errors: dict[str, list[float]] = {}
     splits = draw_splits(labels, situation.rng)
-    if any(len(split.test) < FEWEST or len(split.train) <= rank for split in splits):
+    weight = supervision.sample_weight
+    if any(is_too_small(split, labels, weight, rank) for split in splits):
         usual = next(plan for plan in plans if plan.name == "triplets")
         return Chosen(usual, Choice(usual.name, {}))
     for split in splits:
-        for name, value in Trial(learner, situation, labels, split, rank).errors(plans).items():
+        for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     best = plans[int(np.argmin([means[plan.name] for plan in plans]))]
@@ -139,11 +141,31 @@ def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
     return Split(np.sort(by_class[~held]), np.sort(by_class[held]))
 
 
+def is_too_small(split: Split, labels: Vector, weight: Vector | None, rank: int) -> bool:
+    """Return True if too few samples are held out to compare plans, or too few of positive weight to learn from."""
+    if len(split.test) < FEWEST or len(split.train) <= rank:
+        return True
+    if weight is None:
+        return False
+    able = has_partner(labels[split.train]) & (weight[split.train] > 0)
+    return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
+
+
 class Trial:
     """A split of the samples on which plans are tried; in the span of the training samples, if they are few."""
 
-    def __init__(self, learner: MetricLearner, situation: Situation, labels: Vector, split: Split, rank: int) -> None:
+    def __init__(
+        self,
+        learner: MetricLearner,
+        situation: Situation,
+        labels: Vector,
+        split: Split,
+        rank: int,
+        weight: Vector | None = None,
+    ) -> None:
         features, (train, test) = situation.features, split
+        self.weight = None if weight is None else weight[train]
+        self.weight_held_out = None if weight is None else weight[test]
         self.learner, self.rank = learner, rank
         self.labels, self.truth = labels[train], labels[test]
         self.held_out = situation._replace(features=features.take(test))
@@ -163,7 +185,7 @@ class Trial:
         for plan in plans:
             if plan.start not in starts:
                 starts[plan.start] = self.learner._compute_start(self.situation, self.rank, plan.start)
-            stages = tuple(with_labels(stage, self.labels).brief() for stage in plan.stages)
+            stages = tuple(with_labels(stage, self.labels, self.weight).brief() for stage in plan.stages)
             learned = learn_by_plan(
                 self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
             )
@@ -175,12 +197,15 @@ class Trial:
         return errors
 
     def error(self, factor: Matrix) -> float:
-        """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers."""
+        """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers.
+
+        Held-out samples count by their weights.
+        """
         queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
         near = self.labels[nearest(self.situation.image(factor), queries, max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
-        wrong = [np.mean(votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth) for k in NEIGHBOURS]
-        return float(np.mean(wrong))
+        wrong = [votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth for k in NEIGHBOURS]
+        return float(np.mean(np.average(wrong, axis=1, weights=self.weight_held_out)))
 
 
 def nearest(Z: Matrix, queries: Matrix, count: int) -> Matrix:

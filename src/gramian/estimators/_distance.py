@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian.estimators._available import available_if
@@ -19,24 +21,44 @@ from gramian.estimators._threshold import Calibration, best_threshold
 from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
 from gramian.supervision import GivenPairs
-from gramian.supervision.checks import read_signed_pairs, validate_points, validate_signs
+from gramian.supervision.checks import validate_signs
+from gramian.supervision.tuples import TUPLES, SignedTuples, read_tuples, samples_of_indices, validate_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["LearnedDistance", "calibrate_on_pairs"]
 
 #: The squares of numbers up to 2 to this power, and their sums, are finite in float32.
 LARGEST_EXPONENT = 40
+#: The ends of the distances that tuples of so many points compare: the near pair first, then the far one.
+ENDS = {2: ((0, 1),), 3: ((0, 1), (0, 2)), 4: ((0, 1), (2, 3))}
+NO_THRESHOLD = "no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y."
 
 
-def has_threshold(learner: Any) -> bool:
-    """Return True if a threshold is set; else raise an AttributeError, as `available_if` expects.
+def judges_tuples(learner: Any) -> bool:
+    """Return True if a threshold is set, or if the learner is fitted to triplets or quadruplets.
 
-    It is a NotFittedError if the learner is not fitted.
+    Else raise an AttributeError, as `available_if` expects; a NotFittedError if the learner is not fitted.
     """
     check_is_fitted(learner)
-    if hasattr(learner, "threshold_"):
+    if hasattr(learner, "threshold_") or hasattr(learner, "tuple_size_"):
         return True
-    raise AttributeError("no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y.")
+    raise AttributeError(
+        f"{NO_THRESHOLD} Class labels are predicted and scored by a classifier after the learner, in a pipeline."
+    )
+
+
+def is_fitted(learner: Any) -> bool:
+    """Return True if the learner is fitted."""
+    try:
+        check_is_fitted(learner)
+    except NotFittedError:
+        return False
+    return True
+
+
+def scores_tuples(learner: Any) -> bool:
+    """Return True if the learner judges tuples or is not fitted yet: searches look for `score` before they fit."""
+    return not is_fitted(learner) or judges_tuples(learner)
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -50,13 +72,14 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d)
+        X : array or sparse matrix, shape (n, d); or indices (n,) of samples of the preprocessor, if there is one
         """
         return self._map_to_array(X)
 
     def _map_to_array(self, X: Any) -> Matrix:
         """Return the mapped samples as an array (n, r), also if `set_output` selects another container."""
         check_is_fitted(self)
+        X = samples_of_indices(X, getattr(self, "preprocessor", None))
         X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
 
@@ -84,14 +107,31 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Row indices of X.
         """
         check_is_fitted(self)
-        if pairs is None:
-            points = validate_points(X)
+        X, pairs, y = self._read_tuples(X, pairs)
+        if y is not None:
+            raise ValueError(f"pairs has shape {np.shape(y)}; expected (m, 2), sample indices in each row.")
+        return self._tuple_distances(X, pairs, 2)[0]
+
+    def _read_tuples(self, X: Any, tuples: Any = None, y: Any = None) -> SignedTuples:
+        """Return samples, tuples of their indices and signs; tuples=None if X holds tuples of points (m, k, d)."""
+        return read_tuples(X, tuples, y, getattr(self, "preprocessor", None))
+
+    def _tuple_distances(self, X: Any, tuples: Any, size: int | None = None) -> list[Vector]:
+        """Return the distances that tuples of so many points compare, (m,) each: of pairs one, of others near and far.
+
+        X and tuples are as `_read_tuples` returns them. None stands for pairs, triplets or quadruplets.
+        """
+        if tuples is None:
+            points = validate_points(X, size)
             if points.shape[2] != self.components_.shape[1]:
                 raise ValueError(f"X has points of {points.shape[2]} features; expected {self.components_.shape[1]}.")
-            return row_lengths((points[:, 0] - points[:, 1]) @ self.components_.T)
+            ends = ENDS[points.shape[1]]
+            return [row_lengths((points[:, i] - points[:, j]) @ self.components_.T) for i, j in ends]
         Z = self._map_to_array(X)
-        index = check_indices(pairs, "pairs", 2, len(Z))
-        return pair_lengths(Z, Pairs(index))
+        given = np.shape(tuples)[1:]
+        found = given[0] if size is None and given and given[0] in TUPLES else size or 2
+        index = check_indices(tuples, "pairs" if size is None else TUPLES[size], found, len(Z))
+        return [pair_lengths(Z, Pairs(np.ascontiguousarray(index[:, list(ends)]))) for ends in ENDS[found]]
 
     def pair_score(self, X: Any, pairs: Any = None) -> Vector:
         """Return minus the learned distances of pairs, shape (m,): a similarity score.
@@ -161,52 +201,88 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         self
         """
+        check_is_fitted(self)
         calibration = Calibration(strategy, beta, min_rate)
-        X, pairs, y = read_signed_pairs(X, pairs, y)
+        X, pairs, y = self._read_tuples(X, pairs, y)
         if np.shape(X if pairs is None else pairs)[:1] == (0,):
             raise ValueError("pairs is empty; at least one pair of each kind is needed.")
-        distance = self.pair_distance(X, pairs)
+        (distance,) = self._tuple_distances(X, pairs, 2)
         y = validate_signs(y, len(distance))
         return self.set_threshold(best_threshold(check_finite_distances(distance), y, calibration))
 
-    @available_if(has_threshold)
+    @available_if(judges_tuples)
     def decision_function(self, X: Any, pairs: Any = None) -> Vector:
-        """Return the threshold minus the learned distance, shape (m,); not negative where `predict` returns +1.
+        """Return how well tuples agree with the distance, shape (m,).
+
+        For pairs this is the threshold minus the distance, which is not negative where `predict` returns +1. For
+        triplets (anchor, near, far) it is d(anchor, far) - d(anchor, near), for quadruplets (a, b, c, e) it is
+        d(c, e) - d(a, b); these need no threshold.
 
         Parameters
         ----------
         X, pairs
-            Samples (n, d) and pairs (m, 2) of their row indices; or X alone, pairs of points (m, 2, d).
+            Samples (n, d) and pairs (m, 2), triplets (m, 3) or quadruplets (m, 4) of their row indices; or X alone,
+            tuples of points (m, 2, d), (m, 3, d) or (m, 4, d).
         """
-        return self.threshold_ - self.pair_distance(X, pairs)
+        near, far = self._compare(X, pairs)
+        return far - near
 
-    @available_if(has_threshold)
+    def _compare(self, X: Any, tuples: Any) -> Compared:
+        """Return the distances of the near points of tuples, and what they should not exceed."""
+        X, tuples, y = self._read_tuples(X, tuples)
+        if y is not None:
+            raise ValueError(f"pairs has shape {np.shape(y)}; expected (m, 2), sample indices in each row.")
+        near, *far = self._tuple_distances(X, tuples)
+        if far:
+            return Compared(near, far[0])
+        if not hasattr(self, "threshold_"):
+            raise AttributeError(NO_THRESHOLD)
+        return Compared(near, self.threshold_)
+
+    @available_if(judges_tuples)
     def predict(self, X: Any, pairs: Any = None) -> Vector:
         """Return +1 for pairs at distance `threshold_` or less, -1 for the others, shape (m,).
 
+        Triplets and quadruplets give +1 if their far points are farther apart than their near ones, else -1.
+
         Parameters
         ----------
         X, pairs
-            Samples (n, d) and pairs (m, 2) of their row indices; or X alone, pairs of points (m, 2, d).
+            As in `decision_function`.
         """
-        return np.where(self.pair_distance(X, pairs) <= self.threshold_, 1, -1)
+        near, far = self._compare(X, pairs)
+        # A pair at the threshold is similar; a triplet with equal distances is not right.
+        return np.where(near <= far if isinstance(far, float) else near < far, 1, -1)
 
-    @available_if(has_threshold)
+    @available_if(scores_tuples)
     def score(self, X: Any, pairs: Any = None, y: Any = None) -> float:
-        """Return the area under the ROC curve of `pair_score`: 1 if all similar pairs are nearer than dissimilar ones.
+        """Return the area under the ROC curve of pairs, or the accuracy of triplets or quadruplets.
 
-        The threshold does not change it.
+        The area is 1 if all similar pairs are nearer than dissimilar ones; the threshold does not change it. The
+        accuracy is the share of triplets or quadruplets whose far points are farther apart than their near ones.
 
         Parameters
         ----------
         X, pairs
-            Samples (n, d) and pairs (m, 2) of their row indices; or X alone, pairs of points (m, 2, d), then y.
+            As in `decision_function`; then y. Points are followed by y immediately: score(points, y).
         y : array of +1 and -1, shape (m,)
-            Both kinds must occur.
+            For pairs: both kinds must occur.
         """
-        X, pairs, y = read_signed_pairs(X, pairs, y)
-        distance = check_finite_distances(self.pair_distance(X, pairs))
-        return float(roc_auc_score(validate_signs(y, len(distance)), -distance))
+        check_is_fitted(self)
+        X, tuples, y = self._read_tuples(X, pairs, y)
+        near, *far = self._tuple_distances(X, tuples)
+        if far and y is not None:
+            raise ValueError("y is given, but triplets and quadruplets have no signs. Leave it out.")
+        if far:
+            return float(np.mean(check_finite_distances(far[0]) > check_finite_distances(near)))
+        return float(roc_auc_score(validate_signs(y, len(near)), -check_finite_distances(near)))
+
+    @property
+    def classes_(self) -> Vector:
+        """The signs of pairs, -1 and +1: with a threshold the distance is a classifier of pairs."""
+        if not hasattr(self, "threshold_"):
+            raise AttributeError(f"this {type(self).__name__} has no attribute 'classes_': {NO_THRESHOLD}")
+        return np.array([-1, 1])
 
     @property
     def spectrum_(self) -> Vector:
@@ -218,7 +294,17 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        if hasattr(self, "threshold_"):
+            # So that scikit-learn's scorers, for example "roc_auc", ask for the decision function.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
         return tags
+
+
+class Compared(NamedTuple):
+    """The distances (m,) of near points, and those of far points (m,); for pairs the threshold."""
+
+    near: Vector
+    far: Vector | float
 
 
 def row_lengths(Z: Matrix) -> Vector:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gramian.coordinates import Coordinates
+from gramian.estimators._checks import resolve_regularisation
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._rounds import ended_as_planned, round_length
 from gramian.objective import Block, Problem
@@ -17,7 +18,11 @@ from gramian.types import Matrix
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["Learned", "learn_by_plan", "learn_stage", "load_factor"]
+__all__ = ["WARM", "Ended", "Learned", "learn_by_plan", "learn_stage", "load_factor"]
+
+
+#: The end of `message_` after a warm start.
+WARM = "; started from the factor of the fit before"
 
 
 class Learned(NamedTuple):
@@ -26,6 +31,13 @@ class Learned(NamedTuple):
     result: Result
     supervision: Supervision
     planned: bool
+
+
+class Ended(NamedTuple):
+    """The result of a fit, and what a warning about it advises; None if its rounds ended as planned."""
+
+    result: Result
+    advice: list[str] | None
 
 
 def learn_by_plan(
@@ -55,7 +67,7 @@ def learn_stage(
     elif isinstance(solver, Online):
         penalties = Penalties()
     else:
-        penalties = resolve_penalties(learner.regularisation, learner.shrinkage, situation, begun)
+        penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
     length = round_length(supervision, resume)
     if resume and not solver.stops:
         solver = ConjugateGradient()
@@ -74,12 +86,18 @@ def learn_stage(
     return result
 
 
-def load_factor(learner: MetricLearner, coordinates: Coordinates) -> Matrix:
-    """Return the current factor (d, r) of a learner, in the solver's coordinates."""
-    features = coordinates.features
+def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool = False) -> Matrix:
+    """Return the current factor (d, r) of a learner, in the solver's coordinates.
+
+    Raises a ValueError if it cannot be the start of a stream or, with `warm`, of a warm start.
+    """
+    (d, r), features = learner.factor_.shape, coordinates.features
     rank = features.shape[1] if learner.n_components is None else learner.n_components
-    if rank != learner.factor_.shape[1]:
-        raise ValueError(f"n_components={rank}, but the stream has {learner.factor_.shape[1]}. Call fit to start anew.")
+    what, anew = ("warm start", "Set warm_start=False") if warm else ("stream", "Call fit")
+    if d != learner.n_features_in_:
+        raise ValueError(f"X has {learner.n_features_in_} features, but the {what} has {d}. {anew} to start anew.")
+    if rank != r:
+        raise ValueError(f"n_components={rank}, but the {what} has {r}. {anew} to start anew.")
     if not learner.factor_.any():
-        raise ValueError("the present distance is zero, so that a stream cannot go on from it. Call fit to start anew.")
+        raise ValueError(f"the present distance is zero, so that a {what} cannot go on from it. {anew} to start anew.")
     return coordinates.to_solver(learner.factor_, features.dtype)

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
 
-from gramian.estimators._checks import check_components, validate_input
+from gramian.checks import validate_weight
+from gramian.estimators._checks import check_components, check_labels_given, validate_input
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, Supervision
 from gramian.supervision.checks import check_samples
+from gramian.supervision.pairs import read_bounds
 
 __all__ = [
     "Validated",
@@ -33,31 +36,65 @@ class Validated(NamedTuple):
     supervision: Supervision
 
 
-def supervise_by_labels(learner: Any, y: Any) -> Supervision:
-    """Return the supervision by class labels (n,) that the parameter `constraints` of a MetricLearner selects."""
+def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds: Any = None) -> Supervision:
+    """Return the supervision by class labels (n,) that the parameter `constraints` of a MetricLearner selects.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+    y : array, shape (n,)
+    sample_weight : array, shape (n,), optional
+    bounds : two floats, optional
+        Squared distances for constraints="pairs".
+    """
     kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
     if learner.constraints not in kinds:
         *names, last = (repr(name) for name in kinds)
         raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {', '.join(names)} or {last}.")
-    return kinds[learner.constraints].from_learner(y, learner)
+    supervision: Any = kinds[learner.constraints].from_learner(y, learner)
+    if bounds is not None:
+        if learner.constraints != "pairs":
+            raise ValueError(
+                f"bounds are of pairs, but constraints={learner.constraints!r}. Set constraints='pairs', or leave out "
+                "bounds."
+            )
+        supervision = replace(supervision, bounds=read_bounds(bounds))
+    return supervision if sample_weight is None else replace(supervision, sample_weight=sample_weight)
 
 
-def validate_samples(learner: Any, X: Any, supervision: Supervision, *, reset: bool) -> Validated:
-    """Return validated samples (n, d) and what is asked of them; labels are validated with the samples."""
+def validate_samples(
+    learner: Any, X: Any, supervision: Supervision, *, reset: bool, checked: bool = False
+) -> Validated:
+    """Return validated samples (n, d) and what is asked of them; labels are validated with the samples.
+
+    With `checked` the samples and labels are validated already.
+    """
     kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
-    labels = {"y": supervision.labels} if supervision.from_labels else {}
-    X = validate_input(learner, X, **labels, reset=reset, **kinds)
-    if labels:
-        X, y = X
-        supervision = with_labels(supervision, y)
+    if supervision.from_labels:
+        check_labels_given(learner, supervision.labels)
+        if not checked:
+            X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
+            supervision = with_labels(supervision, y)
+        supervision = with_class_weight(supervision, learner.class_weight)
+    else:
+        X = validate_input(learner, X, reset=reset, **kinds)
     check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
     check_samples(X, 2 if supervision.from_labels else 4)
     return Validated(X, supervision.validate(X.shape[0]))
 
 
-def with_labels(supervision: Any, labels: Any) -> Supervision:
-    """Return a supervision, a dataclass, with other class labels (n,)."""
-    return replace(supervision, labels=labels)
+def with_labels(supervision: Any, labels: Any, weight: Any = None) -> Supervision:
+    """Return a supervision, a dataclass, with other class labels (n,) and, if given, other weights (n,)."""
+    return replace(supervision, labels=labels, **({} if weight is None else {"sample_weight": weight}))
+
+
+def with_class_weight(supervision: Any, class_weight: Any) -> Supervision:
+    """Return a supervision by labels whose weights of samples are multiplied by those of their classes."""
+    if class_weight is None:
+        return supervision
+    weight = compute_sample_weight(class_weight, supervision.labels)
+    own = validate_weight(supervision.sample_weight, len(weight), np.dtype(np.float64))
+    return replace(supervision, sample_weight=weight * own)
 
 
 def round_length(supervision: Supervision, resume: bool) -> int | None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._checks import check_metric_settings, restore_on_failure
+from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import learn_by_plan, load_factor
+from gramian.estimators._learning import WARM, Ended, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
-from gramian.estimators._threshold import Calibration, resolve_calibration
+from gramian.estimators._stream import Chunk, join_chunk
+from gramian.estimators._threshold import Calibration
+from gramian.estimators._tuples import LearnsFromTuples
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.solvers import Solver
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import GivenPairs, GivenQuadruplets, GivenTriplets, Supervision
-from gramian.supervision.checks import pairs_of_points
+from gramian.supervision import GivenPairs, Supervision
+from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
@@ -27,12 +30,12 @@ __all__ = ["MetricLearner"]
 CHOICES = ("identity", "lda", "pca", "random")
 
 
-class MetricLearner(LearnedDistance, PSDEstimator):
+class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
     """A learned Mahalanobis distance ‖Gᵀ(u - v)‖, for nearest neighbours, clustering and retrieval.
 
-    The subspace and the distance in it are learned together, from class labels (`fit`), from pairs that should be near
-    or far (`fit_pairs`), or from triplets (`fit_triplets`); `partial_fit` continues with new data. Features should have
-    similar scales: standardise them first.
+    The subspace and the distance in it are learned together, from class labels or from tuples of points by `fit`; or
+    from tuples of indices, by `fit_pairs` (near or far), `fit_triplets` and `fit_quadruplets`. `partial_fit` continues
+    with new data. Features should have similar scales: standardise them first.
 
     Parameters
     ----------
@@ -54,10 +57,15 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         number of different pairs of n samples, and at most 30,000.
     balanced : bool
         For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
+    class_weight : dict, "balanced" or None
+        Weights of the classes of `fit` by label, which multiply those of their samples. "balanced" gives every class
+        the same total weight; in a stream, every class of a chunk.
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
         labels of c classes. For m given constraints on d features it is d/m for pairs with targets, 0.15 (d/m)² for
         pairs with signs, at most d/m, and 0.1 d/m for triplets and quadruplets: few constraints change W little.
+    regularization : float, "auto" or None
+        Another spelling of `regularisation`, which it replaces unless it is None.
     pull : float
         The penalty weight of the mean squared distance of targets, for triplets of labels.
     shrinkage : float or "auto"
@@ -68,6 +76,9 @@ class MetricLearner(LearnedDistance, PSDEstimator):
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
         directions if r exceeds the number of discriminants.
+    warm_start : bool
+        True starts from the current factor, if there is one, in place of `init`. It must have the same number of
+        features and components: a ValueError is raised otherwise. constraints="auto" then keeps the plan of `choice_`.
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean"} or Geometry
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices.
@@ -84,6 +95,8 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         The number of constraints in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
+    preprocessor : array or sparse matrix, shape (n, d), or None
+        Samples: `fit`, `predict`, `score` and other methods of tuples then take tuples of their indices.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
         gives the same result to rounding.
@@ -110,6 +123,10 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         The plan that constraints="auto" takes, by name, and the errors of all plans on held-out samples.
     n_seen_ : int
         The number of samples, pairs or triplets learned from so far.
+    kept_ : Chunk or None
+        The samples, labels and weights that `partial_fit` keeps until it can learn from them.
+    tuple_size_ : int
+        3 after learning from triplets, 4 after quadruplets.
     n_iter_ : int
         The number of iterations in all rounds; of epochs for solver="online".
     converged_ : bool
@@ -140,6 +157,7 @@ class MetricLearner(LearnedDistance, PSDEstimator):
 
     n_seen_: int
     choice_: Choice
+    kept_: Chunk | None = None
 
     def __init__(
         self,
@@ -151,16 +169,20 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         n_rounds: int = 4,
         n_constraints: int | None = None,
         balanced: bool = False,
+        class_weight: Any = None,
         regularisation: float | str = "auto",
+        regularization: float | str | None = None,
         pull: float = 0.1,
         shrinkage: float | str = "auto",
         init: str | Matrix = "auto",
+        warm_start: bool = False,
         geometry: str | Geometry = "scaled",
         solver: str | Solver = "cg",
         max_iter: int = 500,
         tol: float = 1e-4,
         batch_size: int = 32,
         n_epochs: int = 5,
+        preprocessor: Any = None,
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
@@ -173,93 +195,60 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         self.n_rounds = n_rounds
         self.n_constraints = n_constraints
         self.balanced = balanced
+        self.class_weight = class_weight
         self.regularisation = regularisation
+        self.regularization = regularization
         self.pull = pull
         self.shrinkage = shrinkage
         self.init = init
+        self.warm_start = warm_start
         self.geometry = geometry
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.preprocessor = preprocessor
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        y : array, shape (n,)
-            At least two classes, one of them with two samples.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, supervise_by_labels(self, y))
-
-    def fit_pairs(
-        self,
-        X: Any,
-        pairs: Any = None,
-        y: Any = None,
-        *,
-        target: Any = None,
-        sense: Any = None,
-        sample_weight: Any = None,
-        calibration_params: Any = None,
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, bounds: Any = None, calibration_params: Any = None
     ) -> Self:
-        """Learn from pairs of samples.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
-        pairs : array of int, shape (m, 2)
-            Row indices of X.
-        y : array of +1 and -1, shape (m,)
-            In place of target and sense: squared distances should be at most their 5th percentile under the start for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
-        target : array, shape (m,), or float
-            Squared distances.
-        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
-            Whether the squared distance should equal its target, be at most, or be at least the target.
-        sample_weight : array, shape (m,), optional
-            Weights of the pairs.
-        calibration_params : dict, optional
-            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
-
-        Returns
-        -------
-        self
-        """
-        X, pairs, y = pairs_of_points(X, pairs, y)
-        calibration = resolve_calibration(calibration_params, y)
-        return self._fit(X, GivenPairs(pairs, target, sense, y, sample_weight), calibration)
-
-    def fit_triplets(self, X: Any, triplets: Any, sample_weight: Any = None) -> Self:
-        """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
+        """Learn from class labels, or from tuples of points.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
-        triplets : array of int, shape (m, 3)
-            Row indices of X.
-        sample_weight : array, shape (m,), optional
+            Samples with class labels. Or tuples of points, an array: pairs (m, 2, d), triplets (m, 3, d), quadruplets
+            (m, 4, d). With a `preprocessor`: tuples (m, 2), (m, 3) or (m, 4) of indices of its samples, or indices
+            (n,) with class labels.
+        y : array, shape (n,) or (m,)
+            Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different);
+            this also sets `threshold_`. None for triplets and quadruplets.
+        sample_weight : array, shape (n,) or (m,), optional
+            Weights of the samples as anchors: their triplets or neighbourhoods count so often, and pairs by the product
+            of the weights of both. Anchors of weight 0 are left out, and are still neighbours of others. Or weights of
+            tuples.
+        bounds : two floats, optional
+            For pairs, and for labels if constraints="pairs": squared distances that near pairs should have at most, and
+            far pairs at least, in place of percentiles.
+        calibration_params : dict, optional
+            For pairs: as in `fit_pairs`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, GivenTriplets(triplets, sample_weight))
-
-    def fit_quadruplets(self, X: Any, quadruplets: Any, sample_weight: Any = None) -> Self:
-        """Learn from quadruplets (a, b, c, e), row indices (m, 4): c and e should be farther apart than a and b."""
-        return self._fit(X, GivenQuadruplets(quadruplets, sample_weight))
+        options = {"sample_weight": sample_weight, "bounds": bounds, "calibration_params": calibration_params}
+        if holds_tuples(X, self.preprocessor):
+            return self._fit_tuples(X, y, **options)
+        if calibration_params is not None:
+            raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+        X = samples_of_indices(X, self.preprocessor)
+        return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
 
     def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
         """Learn from a `Supervision` object, for example of a class of your own.
@@ -285,89 +274,103 @@ class MetricLearner(LearnedDistance, PSDEstimator):
         """
         return self._fit(X, supervision)
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Continue from the current metric with new labelled samples.
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Continue from the current metric with new labelled samples, or tuples of points.
 
         Each call minimises the loss of its samples plus a penalty on the change of the metric, whose weight grows with
-        the number of samples seen before. The first call is equivalent to `fit`.
+        the number of samples seen before. The first call is equivalent to `fit`. Samples of one class only, or one in
+        each class, are kept in `kept_`, at most 10,000, and are learned from together with those of a later call.
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d)
-        y : array, shape (n,)
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, supervise_by_labels(self, y), resume=True)
-
-    def partial_fit_pairs(
-        self,
-        X: Any,
-        pairs: Any = None,
-        y: Any = None,
-        *,
-        target: Any = None,
-        sense: Any = None,
-        sample_weight: Any = None,
-        calibration_params: Any = None,
-    ) -> Self:
-        """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`.
-
-        If all y are equal, `bounds_` and `threshold_` are unchanged.
-        """
-        X, pairs, y = pairs_of_points(X, pairs, y)
-        calibration, resume = resolve_calibration(calibration_params, y), hasattr(self, "components_")
-        earlier = getattr(self, "bounds_", None) if resume else None
-        given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=earlier)
-        return self._fit(X, given, calibration, resume=resume)
-
-    def partial_fit_triplets(self, X: Any, triplets: Any, sample_weight: Any = None) -> Self:
-        """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
-        return self._fit(X, GivenTriplets(triplets, sample_weight), resume=True)
-
-    def partial_fit_quadruplets(self, X: Any, quadruplets: Any, sample_weight: Any = None) -> Self:
-        """Continue from the current metric with new quadruplets; the arguments are those of `fit_quadruplets`."""
-        return self._fit(X, GivenQuadruplets(quadruplets, sample_weight), resume=True)
+        if holds_tuples(X, self.preprocessor):
+            return self._fit_tuples(X, y, resume=True, sample_weight=sample_weight)
+        X = samples_of_indices(X, self.preprocessor)
+        with restore_on_failure(self):
+            check_labels_given(self, y)
+            chunk = join_chunk(self, X, y, sample_weight)
+            supervision = supervise_by_labels(self, chunk.y, chunk.sample_weight)
+            self.kept_ = None if chunk.sufficient else chunk
+            if not chunk.sufficient:
+                check_metric_settings(self)
+                return self
+            ended = self._learn(chunk.X, supervision, resume=True, checked=True)
+        return self._end(ended)
 
     def _fit(
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
-        """Learn from `init`, or from the current metric, in the rounds of the supervision."""
-        streaming, resume = resume, resume and hasattr(self, "components_")
+        """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
         with restore_on_failure(self):
-            check_metric_settings(self)
-            threshold, _ = (self.__dict__.pop(name, None) for name in ("threshold_", "bounds_"))
-            if not resume:
-                self.__dict__.pop("choice_", None)
-            samples, supervision = validate_samples(self, X, supervision, reset=not resume)
-            journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
-            # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
-            given_at_full_rank = self.n_components is None and not supervision.from_labels
-            in_span = isinstance(self.init, str) and not streaming and not given_at_full_rank
-            with journal.phase("coordinates"):
-                coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
-            situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
-            rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
-            with journal.phase("choosing a plan"):
-                plan, choice = choose_plan(self, situation, supervision, rank, resume=resume)
-            with journal.phase("start"):
-                start = load_factor(self, coordinates) if resume else self._compute_start(situation, rank, plan.start)
-            result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
-            coordinates = coordinates.with_target_unit(learned_by.target_unit)
-            self._store_result(coordinates.to_user(result.point.G), result, journal)
-            if choice is not None:
-                self.choice_ = choice
-            self.components_ = np.ascontiguousarray(self.factor_.T)
-            self._n_features_out = self.factor_.shape[1]
-            self.__dict__.update(learned_by.summary())
-            self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
-            if isinstance(supervision, GivenPairs) and supervision.y is not None:
-                calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
-        if not planned:
-            self._warn(result, *advice_on_rounds(learned_by, resume))
+            ended = self._learn(X, supervision, calibration, resume=resume)
+        return self._end(ended)
+
+    def _end(self, ended: Ended) -> Self:
+        """Warn, unless the fit ended as planned."""
+        if ended.advice is not None:
+            self._warn(ended.result, *ended.advice)
         return self
+
+    def _learn(
+        self,
+        X: Any,
+        supervision: Supervision,
+        calibration: Calibration | None = None,
+        *,
+        resume: bool = False,
+        checked: bool = False,
+    ) -> Ended:
+        """Learn in the rounds of the supervision, and set the fitted attributes.
+
+        `checked` is True if X and the labels are validated already.
+        """
+        fitted = hasattr(self, "components_")
+        streaming, resume, warm = resume, resume and fitted, self.warm_start and fitted and not resume
+        check_metric_settings(self)
+        threshold = self.__dict__.get("threshold_")
+        self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
+        reset = not resume and self.kept_ is None
+        samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
+        journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
+        # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
+        given_at_full_rank = self.n_components is None and not supervision.from_labels
+        in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
+        with journal.phase("coordinates"):
+            coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
+        situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
+        rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
+        with journal.phase("choosing a plan"):
+            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
+        with journal.phase("start"):
+            if resume or warm:
+                start = load_factor(self, coordinates, warm=warm)
+            else:
+                start = self._compute_start(situation, rank, plan.start)
+        result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
+        coordinates = coordinates.with_target_unit(learned_by.target_unit)
+        self._store_result(coordinates.to_user(result.point.G), result, journal)
+        self.message_ += WARM if warm else ""
+        if choice is not None:
+            self.choice_ = choice
+        self.components_ = np.ascontiguousarray(self.factor_.T)
+        self._n_features_out = self.factor_.shape[1]
+        self.__dict__.update(learned_by.summary())
+        self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
+        if isinstance(supervision, GivenPairs) and supervision.y is not None:
+            calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
+        return Ended(result, None if planned else advice_on_rounds(learned_by, resume))
+
+    def _forget(self, *names: tuple[str, ...]) -> None:
+        """Delete the fitted attributes that depend on the kind of supervision, and others by name."""
+        for name in ("threshold_", "bounds_", "tuple_size_", *chain(*names)):
+            self.__dict__.pop(name, None)
 
     def _compute_start(self, situation: Situation, rank: int, name: str) -> Matrix:
         """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
@@ -379,6 +382,10 @@ class MetricLearner(LearnedDistance, PSDEstimator):
             )
         usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
         return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Samples that are kept do not make it fitted.
+        return hasattr(self, "components_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,24 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from gramian.checks import as_numbers, check_kind, check_size, validate_sense
+from gramian.checks import as_numbers, check_kind, check_size, validate_sense, validate_weight
 from gramian.extremes import extremes_of
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "PairTargets",
-    "SignedPairs",
     "check_contradictions",
     "check_samples",
-    "pairs_of_points",
+    "has_partner",
     "read_labels",
-    "read_signed_pairs",
+    "validate_anchor_weight",
     "validate_labels",
     "validate_pairs",
-    "validate_points",
     "validate_quadruplets",
     "validate_signs",
     "validate_target",
@@ -43,6 +41,30 @@ def validate_labels(y: Any, n_samples: int) -> Vector:
     if counts.max() < 2:
         raise ValueError("y has a single sample in every class. At least one class needs two.")
     return labels
+
+
+def has_partner(labels: Vector) -> Vector:
+    """Return a mask (n,) of the samples that are not alone in their class."""
+    classes, counts = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+    return counts[classes] > 1
+
+
+def validate_anchor_weight(sample_weight: Any, labels: Vector) -> Vector | None:
+    """Return the weights (n,) of labelled samples, the largest of them 1; None if they are equal or not given.
+
+    Raises a ValueError unless a sample of positive weight is not alone in its class.
+    """
+    if sample_weight is None:
+        return None
+    weight = validate_weight(sample_weight, len(labels), np.dtype(np.float64))
+    if (weight == weight[0]).all():
+        return None
+    if not has_partner(labels)[weight > 0].any():
+        raise ValueError(
+            "sample_weight is zero for all samples but those that are alone in their class. Give a positive weight to "
+            "a sample whose class has another one."
+        )
+    return weight
 
 
 def check_samples(X: Any, power: int = 2) -> None:
@@ -143,48 +165,6 @@ def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
             f"pairs[{bad[0]}] = ({i}, {j}) is contradicted by another entry for the same samples: "
             f"at least {lower[group[bad[0]]]:.4g} and at most {upper[group[bad[0]]]:.4g}."
         )
-
-
-def validate_points(pairs: Any) -> Matrix:
-    """Return pairs of points as an array (m, 2, d)."""
-    check_kind("X", pairs)
-    points = check_array(pairs, allow_nd=True, dtype=[np.float64, np.float32], input_name="X")
-    if points.ndim != 3 or points.shape[1] != 2:
-        raise ValueError(f"X has shape {points.shape}; expected pairs of points (m, 2, d), or samples with `pairs`.")
-    return points
-
-
-class SignedPairs(NamedTuple):
-    """Samples (n, d), pairs (m, 2) of their indices, and signs (m,) or None, as the user gave them.
-
-    Where `pairs` is None, X holds pairs of points (m, 2, d).
-    """
-
-    X: Any
-    pairs: Any
-    y: Any
-
-
-def read_signed_pairs(X: Any, pairs: Any, y: Any) -> SignedPairs:
-    """Return the arguments (X, pairs, y) or (points, y), by name; points (m, 2, d) have pairs=None.
-
-    Raises a ValueError if index pairs are given beside points.
-    """
-    if pairs is None or np.ndim(X) != 3:
-        return SignedPairs(X, pairs, y)
-    if y is not None or np.ndim(pairs) > 1:
-        raise ValueError("X holds pairs of points (m, 2, d): `pairs` must not be given. Name y=, target= or sense=.")
-    return SignedPairs(X, None, pairs)
-
-
-def pairs_of_points(X: Any, pairs: Any, y: Any) -> SignedPairs:
-    """Return samples, index pairs (m, 2) and signs; pairs given as points (m, 2, d) become samples and indices."""
-    X, pairs, y = read_signed_pairs(X, pairs, y)
-    if pairs is not None:
-        return SignedPairs(X, pairs, y)
-    points = validate_points(X)
-    m, _, d = points.shape
-    return SignedPairs(points.reshape(2 * m, d), np.arange(2 * m).reshape(m, 2), y)
 
 
 class PairTargets(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from gramian.objective.terms import Summand
 from gramian.situation import Situation
-from gramian.supervision.checks import validate_labels
+from gramian.supervision.checks import validate_anchor_weight, validate_labels
 from gramian.supervision.labels import LabelTriplets
 from gramian.supervision.neighbourhoods import LabelNeighbourhoods
 from gramian.supervision.supervision import Begun, Plan, Supervision
@@ -31,6 +31,8 @@ class LabelChoice(Supervision):
     labels : array, shape (n,)
     triplets : LabelTriplets
         The settings of triplets.
+    sample_weight : array, shape (n,), optional
+        Weights of the samples as anchors.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class LabelChoice(Supervision):
     labels: Any
     _: KW_ONLY
     triplets: LabelTriplets | None = None
+    sample_weight: Any = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -59,14 +62,17 @@ class LabelChoice(Supervision):
         Raises a ValueError unless there are at least two classes, one of them with two samples.
         """
         labels = validate_labels(self.labels, n_samples)
-        triplets = LabelTriplets(labels) if self.triplets is None else replace(self.triplets, labels=labels)
-        return replace(self, labels=labels, triplets=triplets.validate(n_samples))
+        weight = validate_anchor_weight(self.sample_weight, labels)
+        triplets = LabelTriplets(labels) if self.triplets is None else self.triplets
+        triplets = replace(triplets, labels=labels, sample_weight=weight)
+        return replace(self, labels=labels, triplets=triplets.validate(n_samples), sample_weight=weight)
 
     def plans(self, rank: int, n_features: int) -> list[Plan]:
         """Return the plans that are compared, the first one preferred."""
         triplets = LabelTriplets(self.labels) if self.triplets is None else self.triplets
         many = replace(triplets, n_targets=MANY_TARGETS, n_impostors=MANY_IMPOSTORS)
-        near, strong = LabelNeighbourhoods(self.labels), LabelNeighbourhoods(self.labels, strength=STRONG)
+        near = LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
+        strong = replace(near, strength=STRONG)
         plans = [
             Plan("neighbourhoods", (near,)),
             Plan("strong neighbourhoods", (strong,)),

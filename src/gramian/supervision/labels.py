@@ -10,8 +10,8 @@ import numpy as np
 from gramian.checks import check_number
 from gramian.objective import Term
 from gramian.situation import Situation
-from gramian.supervision.checks import validate_labels
-from gramian.supervision.pairs import GivenPairs
+from gramian.supervision.checks import validate_anchor_weight, validate_labels
+from gramian.supervision.pairs import Bounds, GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
@@ -41,6 +41,8 @@ class LabelTriplets(Supervision):
     n_targets, n_impostors, n_rounds : int
     pull : float
         The weight of the mean squared distance of targets.
+    sample_weight : array, shape (n,), optional
+        Weights of the samples as anchors: each triplet has the weight of its anchor, and anchors of weight 0 have none.
     first : array, shape (m, 3), optional
         The triplets of the first round; set by `begin`.
 
@@ -66,6 +68,7 @@ class LabelTriplets(Supervision):
     n_impostors: int = 10
     n_rounds: int = 4
     pull: float = 0.1
+    sample_weight: Any = None
     first: Matrix | None = None
 
     @classmethod
@@ -85,7 +88,7 @@ class LabelTriplets(Supervision):
         labels = validate_labels(self.labels, n_samples)
         for name in ("n_targets", "n_impostors", "n_rounds"):
             check_number(name, getattr(self, name), least=1, integer=True)
-        return replace(self, labels=labels)
+        return replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets of the first round, and the start at a scale where the margin matters."""
@@ -109,18 +112,23 @@ class LabelTriplets(Supervision):
 
         They are of all samples, or of many anchors drawn anew.
         """
-        n = len(self.labels)
-        anchors = None if n <= ANCHORS else np.sort(situation.rng.choice(n, ANCHORS, replace=False))
+        able = None if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+        n = len(self.labels) if able is None else len(able)
+        if n <= ANCHORS:
+            anchors = able
+        else:
+            anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
         return search_triplets(
             situation.image(factor), self.labels, self.n_targets, self.n_impostors, anchors, situation.execution
         )
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
-        """Return the mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""
+        """Return the weighted mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""
         triplets = self.search(situation, factor) if index or self.first is None else self.first
         n, dtype = len(self.labels), situation.features.dtype
-        pull = [pull_term(triplets, n, self.pull, dtype)] if self.pull > 0 else []
-        return [triplet_term(triplets, dtype), *pull]
+        pull = [pull_term(triplets, n, self.pull, dtype, self.sample_weight)] if self.pull > 0 else []
+        weight = None if self.sample_weight is None else self.sample_weight[triplets[:, 0]]
+        return [triplet_term(triplets, dtype, weight), *pull]
 
     def is_light(self, rank: int, n_features: int) -> bool:
         """Return True at full rank with enough samples: the penalties can then be light."""
@@ -155,6 +163,11 @@ class LabelPairs(Supervision):
         at most 30,000. Given numbers are used as they are.
     balanced : bool
         Half of one class and half of different ones, instead of uniformly over all pairs.
+    sample_weight : array, shape (n,), optional
+        The weight of a pair is the product of those of its samples; samples of weight 0 are left out.
+    bounds : Bounds, optional
+        Squared distances that pairs of one class should have at most, and others at least; by default percentiles of
+        the distances under the start.
 
     Examples
     --------
@@ -171,6 +184,8 @@ class LabelPairs(Supervision):
     n_pairs: int | None = None
     _: KW_ONLY
     balanced: bool = False
+    sample_weight: Any = None
+    bounds: Bounds | None = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -178,7 +193,12 @@ class LabelPairs(Supervision):
         return cls(y, learner.n_constraints, balanced=learner.balanced)
 
     def __len__(self) -> int:
-        return default_n_pairs(self.labels) if self.n_pairs is None else int(self.n_pairs)
+        return default_n_pairs(np.asarray(self.labels)[self.used]) if self.n_pairs is None else int(self.n_pairs)
+
+    @property
+    def used(self) -> Any:
+        """The rows of positive weight."""
+        return slice(None) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
 
     def validate(self, n_samples: int) -> Self:
         """Return the same with labels as an array.
@@ -188,14 +208,22 @@ class LabelPairs(Supervision):
         labels = validate_labels(self.labels, n_samples)
         if self.n_pairs is not None:
             check_number("n_pairs", self.n_pairs, least=1, integer=True)
-        return replace(self, labels=labels)
+        valid = replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
+        if len(np.unique(labels[valid.used])) < 2:
+            raise ValueError("sample_weight is zero for all samples but those of one class. Weigh another class too.")
+        return valid
 
     def draw(self, rng: np.random.Generator) -> GivenPairs:
         """Return random pairs, with signs: +1 where they share a label, -1 where not."""
-        pairs, same = labelled_pairs(self.labels, len(self), balanced=self.balanced, random_state=rng)
+        labels, weight = self.labels[self.used], self.sample_weight
+        pairs, same = labelled_pairs(labels, len(self), balanced=self.balanced, random_state=rng)
         if same.all() or not same.any():
-            pairs, same = labelled_pairs(self.labels, len(self), balanced=True, random_state=rng)
-        return GivenPairs(pairs, y=np.where(same, 1, -1)).validate(len(self.labels))
+            pairs, same = labelled_pairs(labels, len(self), balanced=True, random_state=rng)
+        if weight is not None:
+            pairs = self.used[pairs]
+            weight = weight[pairs].prod(axis=1)
+        given = GivenPairs(pairs, y=np.where(same, 1, -1), sample_weight=weight, bounds=self.bounds)
+        return given.validate(len(self.labels))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return random pairs, with bounds from the distances under the start, as `GivenPairs`."""

@@ -10,7 +10,7 @@ import numpy as np
 from gramian.objective import Neighbourhoods
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.supervision.checks import validate_labels
+from gramian.supervision.checks import has_partner, validate_anchor_weight, validate_labels
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
@@ -44,6 +44,8 @@ class LabelNeighbourhoods(Supervision):
         Rounds before this one are left out.
     seed : int
         The seed of the samples and anchors of the rounds; drawn by `begin`.
+    sample_weight : array, shape (n,), optional
+        Weights of the samples as anchors; those of weight 0 are neighbours only.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class LabelNeighbourhoods(Supervision):
     strength: float = 1.0
     first_round: int = 0
     seed: int = 0
+    sample_weight: Any = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -93,7 +96,8 @@ class LabelNeighbourhoods(Supervision):
 
         Raises a ValueError unless there are at least two classes, one of them with two samples.
         """
-        return replace(self, labels=validate_labels(self.labels, n_samples))
+        labels = validate_labels(self.labels, n_samples)
+        return replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the supervision, and the start at the scale with the lowest objective."""
@@ -116,16 +120,37 @@ class LabelNeighbourhoods(Supervision):
         n = len(self.labels)
         if n <= MOST_SAMPLES:
             return None
-        return np.sort(np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False))
+        rng = np.random.default_rng([self.seed, index])
+        drawn = np.sort(rng.choice(n, MOST_SAMPLES, replace=False))
+        return drawn if self.sample_weight is None else self.with_anchors(drawn, rng)
+
+    def with_anchors(self, drawn: Vector, rng: np.random.Generator) -> Vector:
+        """Return drawn indices of samples, ascending; where few have a positive weight, with more that have one.
+
+        For each of these, the class has a second sample among the drawn ones.
+        """
+        able = np.flatnonzero(has_partner(self.labels) & (self.sample_weight > 0))
+        held = np.intersect1d(able, drawn, assume_unique=True)
+        if len(held) >= FEW:
+            return drawn
+        missing = np.setdiff1d(able, held, assume_unique=True)
+        anchors = np.append(held, rng.choice(missing, min(FEW - len(held), len(missing)), replace=False))
+        # The first two samples of a class: one of them is a partner of the anchor.
+        by_class = np.argsort(self.labels, kind="stable")
+        firsts = np.searchsorted(self.labels[by_class], np.unique(self.labels[anchors]))
+        return np.unique(np.concatenate([drawn, anchors, by_class[firsts], by_class[firsts + 1]]))
 
     def draw(self, index: int, count: int) -> Neighbourhoods:
         """Return the neighbourhoods of a round: at most so many anchors, which are not alone in their class."""
-        rows = self.subset(index)
+        rows, weight = self.subset(index), self.sample_weight
         labels = np.unique(self.labels if rows is None else self.labels[rows], return_inverse=True)[1]
-        able = np.flatnonzero(np.bincount(labels)[labels] > 1)
+        weight = weight if rows is None or weight is None else weight[rows]
+        able = np.flatnonzero(has_partner(labels) if weight is None else has_partner(labels) & (weight > 0))
         if len(able) > count:
             able = np.sort(np.random.default_rng([self.seed, index, 1]).choice(able, count, replace=False))
-        return Neighbourhoods(labels, able)
+        if weight is None:
+            return Neighbourhoods(labels, able)
+        return Neighbourhoods(labels, able, weight[able] / weight[able].sum())
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
         """Return the neighbourhoods of the anchors of a round."""

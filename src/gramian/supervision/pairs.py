@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian.checks import check_powers, validate_weight
+from gramian.checks import as_numbers, check_powers, validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
 from gramian.measurements import Pairs
@@ -23,7 +23,7 @@ from gramian.supervision.checks import (
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.types import Matrix, Vector
 
-__all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term"]
+__all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term", "read_bounds"]
 
 #: Of the squared distances under the start: near pairs should be at most at the first, far ones at least at the second.
 PERCENTILES = (5, 95)
@@ -59,8 +59,10 @@ class GivenPairs(Supervision):
         The bounds of an earlier call, for signs of one kind only.
     one_kind : bool
         True if signs of one kind are enough even without earlier bounds.
-    bounds, targets, target_unit
-        What `resolve_targets` and `begin` make of these, and the unit of the targets.
+    bounds : Bounds, optional
+        Squared distances for signs, in place of percentiles.
+    targets, target_unit
+        What `resolve_targets` and `begin` make of these, and the unit of the targets, in which bounds then are.
 
     Examples
     --------
@@ -99,19 +101,27 @@ class GivenPairs(Supervision):
         weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64))
         valid = replace(self, pairs=pairs, sample_weight=weight)
         if self.y is None:
+            if self.bounds is not None:
+                raise ValueError(
+                    "bounds are given without y: they are for pairs with signs. Give y, or target and sense."
+                )
             target, sense = validate_target(self.target, self.sense, len(pairs))
             check_contradictions(pairs, target, sense)
             return replace(valid, target=target, sense=sense)
         if self.target is not None or self.sense is not None:
             raise ValueError("y stands in place of target and sense. Give one or the other.")
-        both = self.earlier is None and not self.one_kind
+        both = self.earlier is None and self.bounds is None and not self.one_kind
         return replace(valid, y=validate_signs(self.y, len(pairs), both=both))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""
         if self.y is not None:
             check_powers("X", start, 2)
-        unit = unit_of(largest(start) ** 2 if self.y is not None else largest(self.target), 2)
+        if self.y is None:
+            size = largest(self.target)
+        else:
+            size = largest(start) ** 2 if self.bounds is None else self.bounds.far
+        unit = unit_of(size, 2)
         start = in_target_unit(start, unit)
         scaled = replace(self, target_unit=unit)
         if self.y is None:
@@ -128,6 +138,8 @@ class GivenPairs(Supervision):
         if self.y is None:
             return replace(self, targets=PairTargets(self.target_unit * self.target, self.sense))
         assert squared is not None
+        if self.bounds is not None:
+            bounds = self.bounds.times(self.target_unit)
         bounds = percentile_bounds(squared) if bounds is None else bounds
         targets = PairTargets(np.where(self.y > 0, *bounds), -self.y)
         check_contradictions(self.pairs, *targets)
@@ -152,6 +164,22 @@ class GivenPairs(Supervision):
         if self.bounds is None:
             return {}
         return {"bounds_": self.bounds.times(1 / self.target_unit)}
+
+
+def read_bounds(bounds: Any) -> Bounds | None:
+    """Return bounds from two numbers 0 <= near <= far, with far positive; None stands for none.
+
+    Raises a ValueError for others.
+    """
+    if bounds is None:
+        return None
+    values = as_numbers("bounds", bounds)
+    if values.shape != (2,) or not np.isfinite(values).all() or not 0 <= values[0] <= values[1] or values[1] == 0:
+        raise ValueError(
+            f"bounds={bounds!r} is not valid. Give two squared distances: the first, for near pairs, is not negative "
+            "and does not exceed the second, for far pairs."
+        )
+    return Bounds(float(values[0]), float(values[1]))
 
 
 def in_target_unit(start: Matrix, unit: float) -> Matrix:

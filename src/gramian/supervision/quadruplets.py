@@ -89,3 +89,7 @@ class GivenQuadruplets(Supervision):
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return 1.5 d/m, but at most 0.2."""
         return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of points of a tuple, so that the estimator judges quadruplets."""
+        return {"tuple_size_": 4}

@@ -76,6 +76,8 @@ class Supervision(ABC):
 
     #: Class labels (n,), where there are any.
     labels: Any = None
+    #: Weights (n,) of samples as anchors, where labels have any; None for equal ones.
+    sample_weight: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
     #: The power of four that squared distances are multiplied by; `begin` may set it, and scales the start to it.

@@ -89,6 +89,10 @@ class GivenTriplets(Supervision):
         """Return 1.5 d/m, but at most 0.2."""
         return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)
 
+    def summary(self) -> dict[str, Any]:
+        """Return the number of points of a tuple, so that the estimator judges triplets."""
+        return {"tuple_size_": 3}
+
 
 class Weighted(NamedTuple):
     """Triplets or quadruplets of samples, one a row, and their positive weights (m,); None for equal weights."""
@@ -117,12 +121,21 @@ def triplet_term(triplets: Matrix, dtype: np.dtype, weight: Vector | None = None
     return Term(Triplets(triplets), target, sense=np.full(m, 1), weight=mean_weight(weight, m, dtype))
 
 
-def pull_term(triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype) -> Term:
-    """Return weight · the mean squared distance of the near pairs of triplets (m, 3), each pair once."""
+def pull_term(
+    triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype, anchor_weight: Vector | None = None
+) -> Term:
+    """Return weight · the mean squared distance of the near pairs of triplets (m, 3), each pair once.
+
+    With weights (n,) of the samples as anchors, it is a weighted mean.
+    """
     near = np.column_stack(np.divmod(np.unique(triplets[:, 0] * n_samples + triplets[:, 1]), n_samples))
     m = len(near)
     # The linear loss is half the prediction.
-    return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), np.full(m, 2 * weight / m, dtype))
+    if anchor_weight is None:
+        weights = np.full(m, 2 * weight / m, dtype)
+    else:
+        weights = (2 * weight * mean_weight(anchor_weight[near[:, 0]], m, np.dtype(np.float64))).astype(dtype)
+    return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), weights)
 
 
 def bring_near_one(start: Matrix) -> Matrix:
