@@ -58,7 +58,8 @@ def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
         assert all(isinstance(term, Term | Neighbourhoods) for term in terms)
         assert Problem([Block(situation.features, terms)]).value_at_zero > 0
     model = MetricLearner(3, random_state=0).fit_supervised(X, make(name, y, rng))
-    assert model.history_["cost"][-1] < model.history_["cost"][0]
+    learns = SUPERVISIONS[name].round_length != 0
+    assert bool(model.history_["cost"][-1] < model.history_["cost"][0]) is learns
 
 
 @pytest.mark.parametrize("name", SUPERVISIONS)

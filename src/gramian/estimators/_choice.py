@@ -26,7 +26,7 @@ __all__ = ["Choice", "choose_plan"]
 #: A trial uses at most so many samples, of which a third is held out.
 PART, HELD_OUT = 1800, 1 / 3
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
-ENOUGH, MOST_SPLITS = 200, 3
+ENOUGH, MOST_SPLITS = 400, 4
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
@@ -66,13 +66,15 @@ def choose_plan(
     Warns if no plan beats the start or, at full rank, plain Euclidean distance.
     """
     plans = supervision.plans(rank, situation.features.shape[1])
-    if not (isinstance(learner.init, str) and learner.init == "auto"):
-        # The start is given: plans that differ by it alone would be tried twice.
-        plans = [plan for plan in plans if plan.start == "auto"]
+    if len(plans) > 1 and not (isinstance(learner.init, str) and learner.init == "auto"):
+        plans = without_starts(plans)
+    if learner._resolve_geometry().full_rank:
+        plans = [plan for plan in plans if plan.rank is None]
     if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
-        plans = [plan for plan in plans if plan.name == "triplets"]
+        plans = [next((plan for plan in plans if plan.name == "triplets"), plans[0])]
     if resume and hasattr(learner, "choice_"):
-        plan = next((plan for plan in plans if plan.name == learner.choice_.plan), plans[0])
+        usable = [plan for plan in plans if plan.stages[-1].round_length != 0]
+        plan = next((plan for plan in usable if plan.name == learner.choice_.plan), usable[0])
         return Chosen(plan._replace(stages=plan.stages[-1:]), learner.choice_)
     if len(plans) == 1 or resume:
         return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]), None)
@@ -81,7 +83,8 @@ def choose_plan(
     errors: dict[str, list[float]] = {}
     splits = draw_splits(labels, situation.rng)
     weight = supervision.sample_weight
-    if any(is_too_small(split, labels, weight, rank) for split in splits):
+    least = rank if rank < situation.features.shape[1] else 0
+    if any(is_too_small(split, labels, weight, least) for split in splits):
         usual = next(plan for plan in plans if plan.name == "triplets")
         return Chosen(usual, Choice(usual.name, {}))
     for split in splits:
@@ -92,6 +95,13 @@ def choose_plan(
     rivals = ("start", "euclid") if rank == situation.features.shape[1] else ("start",)
     warn_if_useless(best.name, {name: means[name] for name in (best.name, *rivals) if name in means}, splits)
     return Chosen(best, Choice(best.name, means))
+
+
+def without_starts(plans: list[Plan]) -> list[Plan]:
+    """Return the plans for a start that is given: those that differ by their start alone once, and none that stays."""
+    renamed = [plan._replace(name=plan.name.removesuffix(" from discriminants"), start="auto") for plan in plans]
+    unique = {plan.name: plan for plan in reversed(renamed) if plan.stages[-1].round_length != 0}
+    return [plan for plan in unique.values() if plan.rank is None][::-1]
 
 
 def warn_if_useless(name: str, errors: dict[str, float], splits: list[Split]) -> None:
@@ -141,9 +151,12 @@ def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
     return Split(np.sort(by_class[~held]), np.sort(by_class[held]))
 
 
-def is_too_small(split: Split, labels: Vector, weight: Vector | None, rank: int) -> bool:
-    """Return True if too few samples are held out to compare plans, or too few of positive weight to learn from."""
-    if len(split.test) < FEWEST or len(split.train) <= rank:
+def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int) -> bool:
+    """Return True if too few samples are held out to compare plans, or too few of positive weight to learn from.
+
+    More than `least` samples must be left to learn from.
+    """
+    if len(split.test) < FEWEST or len(split.train) <= least:
         return True
     if weight is None:
         return False
@@ -180,15 +193,14 @@ class Trial:
 
     def errors(self, plans: list[Plan]) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
-        starts: dict[str, Matrix] = {}
+        starts: dict[tuple[str, int | None], Matrix] = {}
         errors: dict[str, float] = {}
         for plan in plans:
-            if plan.start not in starts:
-                starts[plan.start] = self.learner._compute_start(self.situation, self.rank, plan.start)
+            key = (plan.start, plan.rank)
+            if key not in starts:
+                starts[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
             stages = tuple(with_labels(stage, self.labels, self.weight).brief() for stage in plan.stages)
-            learned = learn_by_plan(
-                self.learner, self.situation, plan._replace(stages=stages), starts[plan.start], Journal()
-            )
+            learned = learn_by_plan(self.learner, self.situation, plan._replace(stages=stages), starts[key], Journal())
             errors[plan.name] = self.error(learned.result.point.G)
         errors["start"] = min(self.error(start) for start in starts.values())
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import resolve_regularisation
 from gramian.estimators._penalties import Penalties, resolve_penalties
@@ -18,9 +20,11 @@ from gramian.types import Matrix
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["WARM", "Ended", "Learned", "learn_by_plan", "learn_stage", "load_factor"]
+__all__ = ["WARM", "Ended", "Learned", "complete_factor", "learn_by_plan", "learn_stage", "load_factor"]
 
 
+#: The length of columns that complete a factor, beside its smallest singular value.
+SMALL_COLUMN = 1e-4
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
 
@@ -84,6 +88,14 @@ def learn_stage(
         if result.ending is Ending.HALTED:
             break
     return result
+
+
+def complete_factor(G: Matrix, rank: int) -> Matrix:
+    """Return a factor (d, r) with further columns, orthogonal to the others and so small that they hardly matter."""
+    r = G.shape[1]
+    small = SMALL_COLUMN * float(np.linalg.svd(G, compute_uv=False)[-1])
+    further = np.linalg.qr(G, mode="complete")[0][:, r:rank]
+    return np.hstack([G, (small * further).astype(G.dtype)])
 
 
 def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool = False) -> Matrix:

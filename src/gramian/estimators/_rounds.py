@@ -107,6 +107,8 @@ def ended_as_planned(result: Result, supervision: Supervision, resume: bool) -> 
     length = round_length(supervision, resume)
     if result.ending is not Ending.EXHAUSTED or result.n_iter != length:
         return ""
+    if length == 0:
+        return "nothing was learned, as planned: the distance is that of the start"
     name = supervision.rounds_parameter
     rounds = "" if resume else f" in each of {f'{name}=' if name else ''}{supervision.n_rounds} rounds"
     return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"

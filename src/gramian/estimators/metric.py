@@ -12,7 +12,7 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import WARM, Ended, learn_by_plan, load_factor
+from gramian.estimators._learning import WARM, Ended, complete_factor, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
 from gramian.estimators._threshold import Calibration
@@ -41,14 +41,14 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
     ----------
     n_components : int or None
         The rank r of W = G Gᵀ, and the dimension of `transform`; None for full rank.
-    constraints : {"auto", "neighbourhoods", "triplets", "pairs"}
+    constraints : {"auto", "neighbourhoods", "triplets", "pairs", "start"}
         What `fit` makes of labels. "auto" tries neighbourhoods and triplets in several ways on a part of the samples,
         and takes the way with the lowest error of nearest neighbours on held-out ones; `choice_` tells which.
         "neighbourhoods": a neighbour drawn from all samples, the nearer the likelier, should be of the same class; the
         logarithm of neighbourhood components analysis. "triplets": the `n_targets` nearest samples of the same class
         should be nearer, by a margin, than the `n_impostors` nearest of other classes. "pairs", as in the paper: random
         pairs should have squared distances of at most l within a class and at least u between classes, where l and u
-        are the 5th and 95th percentiles under the start.
+        are the 5th and 95th percentiles under the start. "start": nothing is learned, the distance is that of `init`.
     n_targets, n_impostors, n_rounds : int
         The numbers of targets, of impostors and of rounds for constraints="triplets". Each round searches for triplets
         in the current metric, for at most 10000 samples.
@@ -62,17 +62,18 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         the same total weight; in a stream, every class of a chunk.
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
-        labels of c classes. For m given constraints on d features it is d/m for pairs with targets, 0.15 (d/m)² for
-        pairs with signs, at most d/m, and 0.1 d/m for triplets and quadruplets: few constraints change W little.
+        labels of c classes, but 0 at full rank if n >= 2 d. For m given constraints on d features it is d/m for pairs
+        with targets, 0.15 (d/m)² but at most d/m for pairs with signs, and 0.1 d/m for triplets and quadruplets: few
+        constraints change W little.
     regularization : float, "auto" or None
         Another spelling of `regularisation`, which it replaces unless it is None.
     pull : float
         The penalty weight of the mean squared distance of targets, for triplets of labels.
     shrinkage : float or "auto"
         The penalty weight of tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
-        triplets of labels, 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose d features have the mean variance v,
-        1.5 (d/m)² but at most 0.1 for m given pairs with signs, 1.5 d/m but at most 0.2 for m given triplets or
-        quadruplets, and 0 for pairs with targets.
+        triplets of n labels, but 0.03 at full rank if n >= 2 d; 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose
+        d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs; 1.5 d/m but at
+        most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
         directions if r exceeds the number of discriminants.
@@ -352,10 +353,11 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
             if resume or warm:
                 start = load_factor(self, coordinates, warm=warm)
             else:
-                start = self._compute_start(situation, rank, plan.start)
+                start = self._compute_start(situation, plan.rank or rank, plan.start)
         result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
         coordinates = coordinates.with_target_unit(learned_by.target_unit)
-        self._store_result(coordinates.to_user(result.point.G), result, journal)
+        factor = result.point.G if result.point.G.shape[1] == rank else complete_factor(result.point.G, rank)
+        self._store_result(coordinates.to_user(factor), result, journal)
         self.message_ += WARM if warm else ""
         if choice is not None:
             self.choice_ = choice

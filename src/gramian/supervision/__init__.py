@@ -7,7 +7,7 @@ from any of them; kinds that are made from class labels can also be named in `Me
 from gramian.situation import Situation
 from gramian.supervision.choice import LabelChoice
 from gramian.supervision.labels import LabelPairs, LabelTriplets
-from gramian.supervision.neighbourhoods import LabelNeighbourhoods
+from gramian.supervision.neighbourhoods import LabelNeighbourhoods, LabelStart
 from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.quadruplets import GivenQuadruplets
 from gramian.supervision.sampling import labelled_pairs, nearest_triplets, random_pairs
@@ -23,6 +23,7 @@ __all__ = [
     "LabelChoice",
     "LabelNeighbourhoods",
     "LabelPairs",
+    "LabelStart",
     "LabelTriplets",
     "Plan",
     "Situation",
@@ -37,6 +38,7 @@ SUPERVISIONS: dict[str, type[Supervision]] = {
     "neighbourhoods": LabelNeighbourhoods,
     "triplets": LabelTriplets,
     "pairs": LabelPairs,
+    "start": LabelStart,
     "given pairs": GivenPairs,
     "given triplets": GivenTriplets,
     "given quadruplets": GivenQuadruplets,

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
 from gramian.objective.terms import Summand
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
 from gramian.supervision.labels import LabelTriplets
-from gramian.supervision.neighbourhoods import LabelNeighbourhoods
+from gramian.supervision.neighbourhoods import LabelNeighbourhoods, LabelStart
 from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
 
@@ -20,6 +22,10 @@ __all__ = ["LabelChoice"]
 MANY_TARGETS, MANY_IMPOSTORS = 10, 30
 #: How many times the usual penalty a strong one is.
 STRONG = 5.0
+#: Up to this rank all plans of full rank are tried.
+LARGEST_RANK = 300
+#: A distance of full rank is tried at a rank of classes - 1, from so many on, with so many features for each.
+LEAST_LOW_RANK, FEATURES_PER_RANK = 5, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,20 +78,33 @@ class LabelChoice(Supervision):
         triplets = LabelTriplets(self.labels) if self.triplets is None else self.triplets
         many = replace(triplets, n_targets=MANY_TARGETS, n_impostors=MANY_IMPOSTORS)
         near = LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
-        strong = replace(near, strength=STRONG)
-        plans = [
+        if rank == n_features:
+            return self.full_rank_plans(triplets, many, near, rank)
+        return [
             Plan("neighbourhoods", (near,)),
-            Plan("strong neighbourhoods", (strong,)),
+            Plan("strong neighbourhoods", (replace(near, strength=STRONG),)),
             Plan("triplets", (triplets,)),
             Plan("many triplets", (many,)),
+            Plan("many triplets, then neighbourhoods", (many, near)),
         ]
-        if rank < n_features:
-            return [*plans, Plan("many triplets, then neighbourhoods", (many, near))]
-        from_lda = [
-            Plan("neighbourhoods from discriminants", (near,), "lda"),
-            Plan("triplets from discriminants", (triplets,), "lda"),
+
+    def full_rank_plans(
+        self, triplets: LabelTriplets, many: LabelTriplets, near: LabelNeighbourhoods, rank: int
+    ) -> list[Plan]:
+        """Return the plans of a distance of full rank; with many features, those that take long are left out."""
+        plans = [
+            Plan("triplets", (triplets,)),
+            Plan("discriminants", (LabelStart(self.labels, self.sample_weight),), "lda"),
         ]
-        return [*plans, *from_lda]
+        if rank <= LARGEST_RANK:
+            plans += [
+                Plan("neighbourhoods from discriminants", (near,), "lda"),
+                Plan("triplets from discriminants", (triplets,), "lda"),
+            ]
+        low = len(np.unique(self.labels)) - 1
+        if LEAST_LOW_RANK <= low <= rank / FEATURES_PER_RANK:
+            plans.append(Plan("many triplets of low rank", (many,), "lda", low))
+        return plans
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Begin with triplets: a stream continues with them."""

@@ -15,7 +15,7 @@ from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
-__all__ = ["LabelNeighbourhoods"]
+__all__ = ["LabelNeighbourhoods", "LabelStart"]
 
 #: A round uses at most so many samples, of which at most so many are anchors.
 MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
@@ -163,6 +163,67 @@ class LabelNeighbourhoods(Supervision):
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStart(Supervision):
+    """The start itself, at the scale where neighbourhoods fit best; nothing is learned.
+
+    Parameters
+    ----------
+    labels : array, shape (n,)
+    sample_weight : array, shape (n,), optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import MetricLearner
+    >>> from gramian.supervision import LabelStart
+    >>> X = np.array([[0.0, 9.0], [1.0, 0.0], [5.0, 8.0], [6.0, 1.0]])
+    >>> learner = MetricLearner(1, init="lda", random_state=0).fit_supervised(X, LabelStart([0, 0, 1, 1]))
+    >>> learner.n_iter_
+    0
+    """
+
+    from_labels = True
+    round_length = 0
+
+    labels: Any
+    sample_weight: Any = None
+
+    @classmethod
+    def from_learner(cls, y: Any, learner: Any) -> Self:
+        """Return the start for class labels y."""
+        return cls(y)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def neighbourhoods(self) -> LabelNeighbourhoods:
+        """The neighbourhoods by which the start is scaled and judged."""
+        return LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
+
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with labels as an array."""
+        valid = self.neighbourhoods.validate(n_samples)
+        return replace(self, labels=valid.labels, sample_weight=valid.sample_weight)
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the start at the scale with the lowest objective of neighbourhoods."""
+        return Begun(self, self.neighbourhoods.begin(situation, start, resume=resume).start)
+
+    def subset(self, index: int) -> Vector | None:
+        """Return the indices of the samples that the start is judged by; None for all, if they are few."""
+        return self.neighbourhoods.subset(index)
+
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
+        """Return the neighbourhoods of some anchors."""
+        return [self.neighbourhoods.draw(index, TRIED)]
+
+    def default_penalty(self, rank: int, n_features: int) -> float:
+        """Return 0."""
         return 0.0
 
 

@@ -41,6 +41,8 @@ class Plan(NamedTuple):
         Each stage starts from the result of the one before.
     start : str
         The start of the first stage, as MetricLearner's `init`; used if `init` is "auto".
+    rank : int or None
+        The rank at which a distance of full rank is learned; None for that of the fit.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Plan(NamedTuple):
     name: str
     stages: tuple[Supervision, ...]
     start: str = "auto"
+    rank: int | None = None
 
 
 class Supervision(ABC):
