@@ -43,8 +43,8 @@ def draw_supervision(draw: Draw, n: int, *, wild: float = 0.3) -> Supervised:
     m = draw.choice([1, 4, 20])
     draw.note(supervision=kind)
     if kind == "labels":
-        y = draw_labels(draw, n, wild=wild)
-        return Supervised("fit", {"y": y.given}, y.broken)
+        y, weight = draw_labels(draw, n, wild=wild), draw_weight(draw, n, wild=wild)
+        return Supervised("fit", {"y": y.given, "sample_weight": weight.given}, y.broken or weight.broken)
     if kind == "triplets":
         triplets = draw_triplets(draw, n, m, wild=wild)
         return Supervised("fit_triplets", {"triplets": triplets.given}, triplets.broken or n < 3)
