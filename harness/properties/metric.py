@@ -43,8 +43,8 @@ def draw_supervision(draw: Draw, n: int, *, wild: float = 0.3) -> Supervised:
     m = draw.choice([1, 4, 20])
     draw.note(supervision=kind)
     if kind == "labels":
-        y = draw_labels(draw, n, wild=wild)
-        return Supervised("fit", {"y": y.given}, y.broken)
+        y, weight = draw_labels(draw, n, wild=wild), draw_weight(draw, n, wild=wild)
+        return Supervised("fit", {"y": y.given, "sample_weight": weight.given}, y.broken or weight.broken)
     if kind == "triplets":
         triplets = draw_triplets(draw, n, m, wild=wild)
         return Supervised("fit_triplets", {"triplets": triplets.given}, triplets.broken or n < 3)
@@ -201,12 +201,13 @@ def check_pair_cost(draw: Draw) -> None:
 
 @property_of("metric: the cost of triplets is that of W")
 def check_triplet_cost(draw: Draw) -> None:
-    """The last cost is the explicit mean of ½ max(0, 1 - far + near)² and the penalty on leaving the start."""
+    """The last cost is the explicit mean of ½ max(0, 1 - far + near)² and both penalties."""
     n, d, m = draw.integer(3, 15), draw.integer(1, 4), draw.integer(1, 25)
     samples = draw_samples(draw, n, d, wild=0.0, broken=0.0)
     triplets, rank, penalty = draw_triplets(draw, n, m, wild=0.0), draw.integer(1, d), draw.choice([0.0, 0.5])
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
-    settings = {"init": G, "geometry": "flat", "solver": draw.choice(["cg", "gd"]), "shrinkage": "auto"}
+    shrinkage = draw.choice([0.0, 0.3])
+    settings = {"init": G, "geometry": "flat", "solver": draw.choice(["cg", "gd"]), "shrinkage": shrinkage}
     model = draw_model(draw, d, n_components=rank, regularisation=penalty, **settings)
     call(draw, model.fit_triplets, samples.X, triplets.given)
     anchor, near, far = triplets.values.T
@@ -216,6 +217,7 @@ def check_triplet_cost(draw: Draw) -> None:
     W, W0 = end @ end.T, start @ start.T
     wanted = 0.5 * float(np.mean(np.maximum(0, 1 - lead) ** 2))
     wanted += 0.5 * penalty * float(np.sum((W - W0) ** 2) / np.sum(W0**2))
+    wanted += shrinkage * float(np.trace(W) / np.trace(W0))
     first = model.history_["cost"][0]
     tolerance = 1e-8 if samples.dtype == np.float64 else 2e-3
     require_close("the last cost", model.history_["cost"][-1], wanted, tolerance, 1 + float(first))

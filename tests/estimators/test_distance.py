@@ -134,9 +134,25 @@ def test_the_inverse_map_and_the_spectrum_are_those_of_the_matrix(learner, signe
     assert back.shape == X.shape
     assert back.dtype == dtype
     np.testing.assert_allclose(model.transform(back), Z, atol=tolerance)
-    solved = np.linalg.lstsq(model.components_.astype(float), Z.T.astype(float), rcond=None)[0].T
+    cutoff = max(model.components_.shape) * np.finfo(dtype).eps
+    solved = np.linalg.lstsq(model.components_.astype(float), Z.T.astype(float), rcond=cutoff)[0].T
     np.testing.assert_allclose(back, solved, atol=10 * tolerance)
     values = np.linalg.eigvalsh(model.get_mahalanobis_matrix())[::-1]
     np.testing.assert_allclose(model.spectrum_, values[: len(model.components_)], atol=tolerance * values[0])
     with pytest.raises(ValueError, match=f"Z has 5 columns; expected {len(model.components_)}"):
         model.inverse_transform(np.ones((2, 5)))
+
+
+def test_the_inverse_map_ignores_directions_below_the_rounding_of_its_samples(signed, dtype):
+    X, labels, _, _ = signed
+    model = POLA(random_state=0).fit(X, labels)
+    # As the root of a singular matrix has them: eigenvalues of 1e-16 from rounding.
+    model.components_ = np.diag([2.0, 1.0, 1e-8])
+    Z = model.transform(X.astype(dtype))
+    back = model.inverse_transform(Z)
+    assert np.abs(back).max() < 10 * np.abs(X).max()
+    np.testing.assert_allclose(back[:, :2], X[:, :2], atol=1e-5)
+    np.testing.assert_allclose(model.transform(back), Z, atol=1e-5)
+    if dtype == np.float32:
+        rounded = Z + np.array([0, 0, 1e-6], dtype)
+        assert np.abs(model.inverse_transform(rounded)).max() < 10 * np.abs(X).max()

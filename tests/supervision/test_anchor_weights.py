@@ -1,6 +1,6 @@
 """Weights of labelled samples: a weight of 2 is an anchor that counts twice, a weight of 0 one that is left out."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_equal_weights_change_nothing_and_their_unit_does_not_matter(constraints
 @pytest.mark.parametrize("constraints", ["auto", "triplets", "neighbourhoods", "pairs"])
 def test_weights_of_classes_are_weights_of_their_samples(constraints, labelled):
     X, labels, _ = labelled
-    learner = MetricLearner(2, constraints=constraints, max_iter=5, random_state=0)
+    learner = MetricLearner(2, constraints=constraints, max_iter=2, random_state=0)
     weight = {0: 1.0, 1: 5.0, 2: 0.5, 3: 1.0}
     wanted = learner.fit(X, labels, sample_weight=[weight[label] for label in labels]).components_
     learner.set_params(class_weight=weight)
@@ -163,6 +163,21 @@ REFUSED = {
 def test_weights_that_cannot_be_used_are_refused(kind, message, labelled):
     with pytest.raises(ValueError, match=message):
         kind(labelled[1], sample_weight=REFUSED[message]).validate(40)
+
+
+@dataclass(frozen=True)
+class PlainLabels:
+    """Labels of a kind that takes no weights."""
+
+    labels: object
+
+
+def test_a_kind_without_weights_says_so(labelled, monkeypatch):
+    X, labels, weight = labelled
+    from_learner = classmethod(lambda cls, y, learner: PlainLabels(y))
+    monkeypatch.setattr(LabelChoice, "from_learner", from_learner)
+    with pytest.raises(ValueError, match=r"PlainLabels takes no weights of samples. Leave out sample_weight"):
+        MetricLearner().fit(X, labels, sample_weight=weight)
 
 
 def test_pairs_need_weights_of_two_classes(labelled):

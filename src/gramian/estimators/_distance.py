@@ -95,7 +95,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
         if Z.shape[1] != len(self.components_):
             raise ValueError(f"Z has {Z.shape[1]} columns; expected {len(self.components_)}, as transform returns.")
-        return Z @ np.linalg.pinv(self.components_).T.astype(Z.dtype, copy=False)
+        # Directions whose images are below the rounding of Z say nothing about X.
+        cutoff = max(self.components_.shape) * float(np.finfo(Z.dtype).eps)
+        return Z @ np.linalg.pinv(self.components_, cutoff).T.astype(Z.dtype, copy=False)
 
     def pair_distance(self, X: Any, pairs: Any = None) -> Vector:
         """Return the learned distances of pairs, not squared, shape (m,).

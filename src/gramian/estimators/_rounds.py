@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
                 "bounds."
             )
         supervision = replace(supervision, bounds=read_bounds(bounds))
-    return supervision if sample_weight is None else replace(supervision, sample_weight=sample_weight)
+    return supervision if sample_weight is None else with_weight(supervision, sample_weight)
 
 
 def validate_samples(
@@ -94,7 +94,15 @@ def with_class_weight(supervision: Any, class_weight: Any) -> Supervision:
         return supervision
     weight = compute_sample_weight(class_weight, supervision.labels)
     own = validate_weight(supervision.sample_weight, len(weight), np.dtype(np.float64))
-    return replace(supervision, sample_weight=weight * own)
+    return with_weight(supervision, weight * own)
+
+
+def with_weight(supervision: Any, weight: Any) -> Supervision:
+    """Return a supervision with weights (n,) of its samples; raise a ValueError if its kind takes none."""
+    if "sample_weight" not in {field.name for field in fields(supervision)}:
+        name = type(supervision).__name__
+        raise ValueError(f"{name} takes no weights of samples. Leave out sample_weight, and set class_weight=None.")
+    return replace(supervision, sample_weight=weight)
 
 
 def round_length(supervision: Supervision, resume: bool) -> int | None:

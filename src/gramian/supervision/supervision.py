@@ -79,7 +79,7 @@ class Supervision(ABC):
 
     #: Class labels (n,), where there are any.
     labels: Any = None
-    #: Weights (n,) of samples as anchors, where labels have any; None for equal ones.
+    #: Weights (n,) of labelled samples; None for equal ones. A kind that takes weights has a field of this name.
     sample_weight: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
