@@ -79,7 +79,7 @@ def test_only_kinds_with_labels_can_be_named_as_constraints(name, wine):
     with pytest.raises(ValueError, match="is not made from class labels"):
         kind.from_learner(wine[1], MetricLearner())
     with pytest.raises(
-        ValueError, match=f"constraints='{name}' is unknown. Choose 'auto', 'neighbourhoods', 'triplets' or 'pairs'"
+        ValueError, match=f"constraints='{name}' is unknown. Choose 'auto', 'neighbourhoods', 'triplets', 'pairs' or"
     ):
         MetricLearner(constraints=name).fit(*wine)
 
