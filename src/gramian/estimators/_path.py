@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -51,6 +51,9 @@ Plans = dict[int | None, str]
 class Task(ABC):
     """What is learned from, in parts: labelled samples, pairs or triplets."""
 
+    #: False if another start is another problem: bounds and penalties of given pairs and triplets depend on the start.
+    warm: ClassVar[bool] = False
+
     @abstractmethod
     def samples(self, rows: Vector) -> Any:
         """Return the samples (n, d) that some of the labels, pairs or triplets refer to."""
@@ -71,6 +74,8 @@ class Task(ABC):
 @dataclass(frozen=True, eq=False)
 class LabelTask(Task):
     """Samples (n, d) and class labels (n,), scored by k nearest neighbours among the training samples."""
+
+    warm = True
 
     X: Any
     y: Vector
@@ -169,7 +174,7 @@ def fit_path(
     X = task.samples(rows)
     factor: Matrix | None = None
     # Samples that are fewer than their features are learned from in their span, which a given start would leave.
-    warm = warm and X.shape[0] > X.shape[1]
+    warm = warm and task.warm and X.shape[0] > X.shape[1]
     for rank in ranks:
         begin = perf_counter()
         own = clone(learner).set_params(n_components=rank)

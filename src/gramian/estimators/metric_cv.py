@@ -87,9 +87,10 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
     one_standard_error : bool
         True takes the smallest rank whose mean score is within one standard error of the best.
     path : bool
-        True shares work between the fits of a fold, which takes a fraction of the time. With constraints="auto" the
-        plan is chosen twice a fold, for ranks up to 3 and for larger ones. Ranks are learned in descending order, each
-        above 3 from the leading principal components of the solution before. False fits every rank independently.
+        For `fit`: True shares work between the fits of a fold, which takes a fraction of the time. With
+        constraints="auto" the plan is chosen twice a fold, for ranks up to 3 and for larger ones. Ranks are learned in
+        descending order, each above 3 from the leading principal components of the solution before, unless there are
+        fewer samples than features. False fits every rank independently.
     random_state : int, RandomState, Generator or None
         The `random_state` of all fits; None for that of `estimator`.
     verbose : int
