@@ -1,6 +1,6 @@
 """Distances from continuous targets: kernel regression and triplets of targets beside MLKR, PCA and Euclid.
 
-`python -m benchmarks.targets` prints R² of nearest neighbours on held-out samples, the mean over five folds. MLKR is
+`python -m benchmarks.targets` prints R² of nearest neighbours on held-out samples, the mean over three folds. MLKR is
 that of Weinberger and Tesauro (2007), written here in NumPy: leave-one-out kernel regression, minimised by L-BFGS from
 principal components.
 """
@@ -84,7 +84,7 @@ def fit_mlkr(X: np.ndarray, y: np.ndarray, rank: int | None) -> np.ndarray:
     """Return the factor (d, r) of MLKR."""
     start = PCA(rank).fit(X).components_.T
     y = (y - y.mean()) / y.std()
-    found = minimize(mlkr_cost, start.ravel(), (X, y), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    found = minimize(mlkr_cost, start.ravel(), (X, y), jac=True, method="L-BFGS-B", options={"maxiter": 100})
     return found.x.reshape(start.shape)
 
 
@@ -111,11 +111,11 @@ def factors(X: np.ndarray, y: np.ndarray, rank: int | None) -> dict[str, Callabl
 
 
 def measure(samples: Samples, rank: int | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return R² on held-out samples and the seconds of a fit, by name: means over five folds."""
+    """Return R² on held-out samples and the seconds of a fit, by name: means over three folds."""
     X, y = samples
     scores: dict[str, list[float]] = {}
     seconds: dict[str, list[float]] = {}
-    for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         for name, learn in factors(X[train], y[train], rank).items():
             begin = perf_counter()
             G = learn()
@@ -140,7 +140,7 @@ def main() -> list[Row]:
                 rows.append(
                     Row(f"targets: {title}", "best of others, R²", scores["targets"] - others, -0.02, detail=detail)
                 )
-    print(f"R² of {NEIGHBOURS} nearest neighbours, five folds; seconds of a fit")
+    print(f"R² of {NEIGHBOURS} nearest neighbours, three folds; seconds of a fit")
     print(text_table(["data", *names, "targets s", "MLKR s"], cells))
     return rows
 

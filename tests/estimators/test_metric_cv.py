@@ -1,7 +1,6 @@
 """The choice of rank and penalties by cross-validation."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian import MetricLearner, MetricLearnerCV
 from gramian.estimators._path import Fold, LabelTask, choose_plans, find_plan, fit_path, reduce_factor
@@ -21,13 +19,6 @@ from gramian.estimators.metric_cv import Candidate, choose_candidate, resolve_ra
 from gramian.supervision import LabelChoice
 
 TRIPLETS = MetricLearner(constraints="triplets", n_rounds=1, tol=1e-2)
-
-
-@parametrize_with_checks([MetricLearnerCV([1], estimator=TRIPLETS, cv=2)])
-def test_estimator_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
 
 
 @pytest.fixture(scope="module")
