@@ -39,12 +39,12 @@ def planted():
 @pytest.fixture(scope="module")
 def model(wine):
     X, y = wine
-    return MetricLearnerCV([1, 2, None], cv=2, random_state=0).fit(X[::2], y[::2])
+    return MetricLearnerCV([4, 5, None], cv=2, random_state=0).fit(X[::3], y[::3])
 
 
 def test_the_results_are_those_of_a_grid_search(model):
     table = model.cv_results_
-    assert [params["n_components"] for params in table["params"]] == [1, 2, None]
+    assert [params["n_components"] for params in table["params"]] == [4, 5, None]
     scores = np.array([table[f"split{i}_test_score"] for i in range(2)])
     np.testing.assert_allclose(table["mean_test_score"], scores.mean(axis=0))
     np.testing.assert_allclose(table["std_test_score"], scores.std(axis=0))
@@ -52,19 +52,19 @@ def test_the_results_are_those_of_a_grid_search(model):
     assert table["rank_test_score"].min() == 1
     best = int(np.argmax(table["mean_test_score"]))
     assert model.best_params_ == table["params"][best]
-    assert model.best_score_ == table["mean_test_score"][best] > 0.9
+    assert model.best_score_ == table["mean_test_score"][best] > 0.8
     assert model.n_splits_ == 2
 
 
 def test_the_curve_has_the_ranks_ascending_and_standard_errors(model):
-    np.testing.assert_array_equal(model.curve_.ranks, [1, 2, 13])
+    np.testing.assert_array_equal(model.curve_.ranks, [4, 5, 13])
     np.testing.assert_array_equal(model.curve_.mean, model.cv_results_["mean_test_score"])
     scores = [model.cv_results_[f"split{i}_test_score"] for i in range(2)]
     np.testing.assert_allclose(model.curve_.standard_error, np.std(scores, axis=0, ddof=1) / 2**0.5)
 
 
 def test_it_is_the_learner_of_the_chosen_parameters_on_all_data(model, wine):
-    X, y = (each[::2] for each in wine)
+    X, y = (each[::3] for each in wine)
     alone = MetricLearner(**model.best_params_, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.components_, alone.components_)
     np.testing.assert_array_equal(model.transform(X), alone.transform(X))
@@ -137,6 +137,11 @@ def test_plans_are_found_at_every_rank():
             assert find_plan(choice, name, rank, 5).name in [plan.name for plan in choice.plans(rank, 5)]
     assert find_plan(choice, "triplets from discriminants", 2, 5).name == "triplets"
     assert find_plan(choice, "many triplets, then neighbourhoods", 5, 5).name == "neighbourhoods"
+
+
+def test_without_a_choice_no_plan_is_tried(wine, monkeypatch):
+    monkeypatch.setattr(MetricLearner, "fit_supervised", None)
+    assert choose_plans(LabelTask(*wine, 5), TRIPLETS, np.arange(178), [5, 1]) == {}
 
 
 def test_the_smallest_rank_within_one_standard_error_is_taken():

@@ -214,14 +214,15 @@ def choose_plans(task: Task, learner: MetricLearner, rows: Vector, ranks: list[i
     """Return the plans that fits choose at the middle of the low ranks, and of the others; none without a choice."""
     low = [rank for rank in ranks if rank is not None and rank <= LOW]
     plans: Plans = {}
+    X = task.samples(rows)
     for group in (low, [rank for rank in ranks if rank not in low]):
-        if not group:
+        own = clone(learner)
+        supervision = task.supervise(own, rows)
+        if not group or len(supervision.plans(1, X.shape[1])) == 1:
             continue
-        own = clone(learner).set_params(n_components=group[len(group) // 2])
-        own.fit_supervised(task.samples(rows), task.supervise(own, rows))
-        if not hasattr(own, "choice_"):
-            return {}
-        plans |= dict.fromkeys(group, own.choice_.plan)
+        own.set_params(n_components=group[len(group) // 2]).fit_supervised(X, supervision)
+        if hasattr(own, "choice_"):
+            plans |= dict.fromkeys(group, own.choice_.plan)
     return plans
 
 
