@@ -232,6 +232,7 @@ def test_ranks_are_different_and_ascending():
         ({"regularisations": "auto"}, "regularisations='auto' is not valid"),
         ({"regularisations": [-1.0]}, r"regularisations\[0\]=-1.0 is not valid"),
         ({"estimator": KNeighborsClassifier()}, "estimator=.* is not valid. Give a MetricLearner"),
+        ({"estimator": MetricLearner(preprocessor=np.eye(3))}, "estimator has a preprocessor"),
         ({"n_neighbors": 0}, "n_neighbors=0 is not valid"),
         ({"cv": [(np.arange(10), np.arange(10, 20))]}, "gives 1 folds"),
     ],

@@ -120,3 +120,12 @@ def test_mistakes_in_other_arguments_are_named(ring):
         MetricLearner(2).fit_targets(X[0], y)
     learner = MetricLearner(2, init="pca", random_state=0).fit_targets(X, y)
     assert learner.init == "pca"
+
+
+def test_a_warm_start_goes_on_from_the_current_factor(ring):
+    X, y = ring
+    learner = MetricLearner(2, warm_start=True, random_state=0).fit_targets(X, y)
+    cost = learner.history_["cost"][-1]
+    learner.fit_targets(X, y)
+    assert learner.history_["cost"][0] < 1.5 * cost
+    assert learner.init == "auto"

@@ -30,20 +30,27 @@ def learn_targets(learner: Learner, X: Any, targets: Targets) -> Learner:
 
     A distance of low rank has poor minima. The first step therefore learns one of higher rank, whose leading principal
     components are the start of the second. The error of the first step estimates the noise of the targets; the penalty
-    of the second step is proportional to it. A start that is given makes the second step the only one.
+    of the second step is proportional to it. A start that is given, or a warm start, makes it the only step.
     """
     rank, shape = learner.n_components, np.shape(X) if not hasattr(X, "shape") else X.shape
-    n, d = shape if len(shape) == 2 else (0, 0)
+    d = shape[1] if len(shape) == 2 else 0
     valid = rank is None or (isinstance(rank, Integral) and 0 < rank <= d)
+    if learner.warm_start and hasattr(learner, "components_"):
+        return learner.fit_supervised(X, replace(targets, strength=strength_of(learner, X, targets), keep_scale=True))
     if not (valid and isinstance(learner.init, str) and learner.init == "auto"):
         return learner.fit_supervised(X, targets)
     wide = None if rank is None or d <= WIDE else max(WIDE, int(rank))
     first = clone(learner).set_params(n_components=wide).fit_supervised(X, targets)
-    noise = targets.validate(n).error(first.transform(X))
     start = reduce_factor(first.factor_, X, rank)
     try:
         learner.init = "auto" if start is None else start
-        again = replace(targets, strength=STRENGTH * noise, keep_scale=start is not None)
+        again = replace(targets, strength=strength_of(first, X, targets), keep_scale=start is not None)
         return learner.fit_supervised(X, again)
     finally:
         learner.init = "auto"
+
+
+def strength_of(learner: MetricLearner, X: Any, targets: Targets) -> float:
+    """Return the strength of the penalty, proportional to the error of a fitted learner on its samples X (n, d)."""
+    Z = learner._map_to_array(X)
+    return STRENGTH * targets.validate(len(Z)).error(Z)

@@ -19,12 +19,12 @@ from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._path import Fold, LabelTask, PairTask, Plans, Task, TripletTask, choose_plans, fit_path
 from gramian.estimators.metric import MetricLearner
 from gramian.supervision.checks import (
-    pairs_of_points,
     validate_labels,
     validate_pairs,
     validate_signs,
     validate_triplets,
 )
+from gramian.supervision.tuples import tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["MetricLearnerCV", "RankCurve"]
@@ -74,7 +74,8 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
     regularisations, shrinkages : sequence of float or "auto"
         The values of MetricLearner's `regularisation` and `shrinkage`.
     estimator : MetricLearner, optional
-        Its other parameters are used, for example `constraints`. It is not changed.
+        Its other parameters are used, for example `constraints`. It is not changed. X always holds samples: a
+        `preprocessor` is refused.
     cv : int, splitter, iterable or None
         As in scikit-learn: the number of folds, 5 by default, which are stratified by class for `fit` and by sign for
         `fit_pairs`; or an object that splits labels, pairs or triplets.
@@ -197,7 +198,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         -------
         self
         """
-        X, pairs, y = pairs_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y)
         X = validate_input(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         pairs = validate_pairs(pairs, X.shape[0])
         y = validate_signs(y, len(pairs))
@@ -251,6 +252,8 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         if self.estimator is not None and not isinstance(self.estimator, MetricLearner):
             raise ValueError(f"estimator={self.estimator!r} is not valid. Give a MetricLearner, or None.")
         learner = MetricLearner() if self.estimator is None else clone(self.estimator)
+        if learner.preprocessor is not None:
+            raise ValueError("estimator has a preprocessor, but X holds samples. Set preprocessor=None.")
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _list_candidates(self, task: Task, folds: list[Fold]) -> list[Candidate]:
