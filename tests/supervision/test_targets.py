@@ -129,3 +129,8 @@ def test_a_warm_start_goes_on_from_the_current_factor(ring):
     learner.fit_targets(X, y)
     assert learner.history_["cost"][0] < 1.5 * cost
     assert learner.init == "auto"
+
+
+def test_fewer_samples_than_the_rank_of_the_first_step(rng):
+    X = rng.standard_normal((20, 50))
+    assert MetricLearner(2, random_state=0).fit_targets(X, X[:, 0]).components_.shape == (2, 50)

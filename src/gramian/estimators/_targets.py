@@ -33,13 +33,14 @@ def learn_targets(learner: Learner, X: Any, targets: Targets) -> Learner:
     of the second step is proportional to it. A start that is given, or a warm start, makes it the only step.
     """
     rank, shape = learner.n_components, np.shape(X) if not hasattr(X, "shape") else X.shape
-    d = shape[1] if len(shape) == 2 else 0
+    n, d = shape if len(shape) == 2 else (0, 0)
     valid = rank is None or (isinstance(rank, Integral) and 0 < rank <= d)
     if learner.warm_start and hasattr(learner, "components_"):
         return learner.fit_supervised(X, replace(targets, strength=strength_of(learner, X, targets), keep_scale=True))
     if not (valid and isinstance(learner.init, str) and learner.init == "auto"):
         return learner.fit_supervised(X, targets)
-    wide = None if rank is None or d <= WIDE else max(WIDE, int(rank))
+    # n centred samples have n - 1 directions.
+    wide = None if rank is None or d <= WIDE else max(min(WIDE, n - 1), int(rank))
     first = clone(learner).set_params(n_components=wide).fit_supervised(X, targets)
     start = reduce_factor(first.factor_, X, rank)
     try:
