@@ -10,6 +10,7 @@ _HOMES = {
     "Block": "gramian.objective",
     "KernelLearner": "gramian.estimators",
     "MetricLearner": "gramian.estimators",
+    "MetricLearnerCV": "gramian.estimators",
     "PSDRegressor": "gramian.estimators",
     "Problem": "gramian.objective",
     "Result": "gramian.solvers",
@@ -39,6 +40,7 @@ __all__ = [
     "Block",
     "KernelLearner",
     "MetricLearner",
+    "MetricLearnerCV",
     "PSDRegressor",
     "Problem",
     "Result",
@@ -62,6 +64,13 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from gramian.estimators import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, SubspaceTracker
+    from gramian.estimators import (
+        KernelLearner,
+        MetricLearner,
+        MetricLearnerCV,
+        PSDRegressor,
+        SStressMDS,
+        SubspaceTracker,
+    )
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize

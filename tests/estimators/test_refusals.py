@@ -252,3 +252,21 @@ def test_given_pairs_need_fourth_powers(data):
     for model in (MetricLearner(2), LEGO(), POLA()):
         with pytest.raises(ValueError, match=r"its powers overflow. Scale X"):
             model.fit_pairs(1e100 * X, [[0, 1], [0, 23]], y=[1, -1])
+
+
+def test_full_rank_on_wide_data_is_refused_at_once(rng, monkeypatch):
+    """Labels are learned from in the span of the samples, pairs in all directions."""
+    monkeypatch.setattr("gramian.coordinates.Coordinates.of_distances", None)
+    X, y = rng.standard_normal((1500, 2000), dtype=np.float32), np.arange(1500) % 3
+    with pytest.raises(ValueError, match=r"rank 1500 from 1500 samples of 2000 features.*n_components=50"):
+        MetricLearner().fit(X, y)
+    with pytest.raises(ValueError, match="rank 2000 from 1500 samples"):
+        MetricLearner().fit_pairs(X, [[0, 1], [1, 2]], [1, -1])
+    with pytest.raises(ValueError, match="rank 2000 from 1500 samples"):
+        MetricLearner().fit_targets(X, y)
+
+
+def test_full_rank_on_few_samples_of_many_features_is_learned_in_their_span(rng):
+    X, y = rng.standard_normal((30, 2000), dtype=np.float32), np.arange(30) % 3
+    model = MetricLearner(constraints="triplets", random_state=0).fit(X, y)
+    assert model.components_.shape == (29, 2000)

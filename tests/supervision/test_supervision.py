@@ -12,7 +12,7 @@ from gramian import MetricLearner, Problem, Term
 from gramian.baselines import ITML, LEGO, POLA
 from gramian.features import Array
 from gramian.measurements import Pairs
-from gramian.objective import Block, Neighbourhoods
+from gramian.objective import Block, KernelRegression, Neighbourhoods
 from gramian.supervision import (
     SUPERVISIONS,
     Begun,
@@ -55,7 +55,7 @@ def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
     assert supervision.default_penalty(3, 13) >= 0
     for index in range(supervision.n_rounds):
         terms = supervision.terms(situation, start, index)
-        assert all(isinstance(term, Term | Neighbourhoods) for term in terms)
+        assert all(isinstance(term, Term | Neighbourhoods | KernelRegression) for term in terms)
         assert Problem([Block(situation.features, terms)]).value_at_zero > 0
     model = MetricLearner(3, random_state=0).fit_supervised(X, make(name, y, rng))
     learns = SUPERVISIONS[name].round_length != 0

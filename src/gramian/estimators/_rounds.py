@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_sample_weight
 
 from gramian.checks import validate_weight
@@ -27,6 +28,8 @@ __all__ = [
 
 #: The maximum number of iterations of a call of partial_fit.
 STREAM_LENGTH = 15
+#: A matrix of full rank is learned for at most so many directions: an iteration costs their square for each sample.
+MOST_DIRECTIONS = 1000
 
 
 class Validated(NamedTuple):
@@ -79,8 +82,25 @@ def validate_samples(
     else:
         X = validate_input(learner, X, reset=reset, **kinds)
     check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
+    if learner.n_components is None:
+        check_directions(X, supervision)
     check_samples(X, 2 if supervision.from_labels else 4)
     return Validated(X, supervision.validate(X.shape[0]))
+
+
+def check_directions(X: Any, supervision: Supervision) -> None:
+    """Raise a ValueError if a distance of full rank would take many minutes: samples (n, d) span too many directions.
+
+    Labels are learned from in the span of dense samples; everything else is in all directions.
+    """
+    n, d = X.shape
+    directions = min(n, d) if supervision.from_labels and not issparse(X) else d
+    if directions > MOST_DIRECTIONS:
+        raise ValueError(
+            f"n_components=None would learn a matrix of rank {directions} from {n} samples of {d} features, which "
+            f"takes many minutes. Choose a number of components, for example n_components=50; full rank is learned in "
+            f"at most {MOST_DIRECTIONS} directions."
+        )
 
 
 def with_labels(supervision: Any, labels: Any, weight: Any = None) -> Supervision:

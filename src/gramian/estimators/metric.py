@@ -15,13 +15,14 @@ from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._learning import WARM, Ended, complete_factor, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
+from gramian.estimators._targets import learn_targets
 from gramian.estimators._threshold import Calibration
 from gramian.estimators._tuples import LearnsFromTuples
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.solvers import Solver
 from gramian.starts import Situation, resolve_start
-from gramian.supervision import GivenPairs, Supervision
+from gramian.supervision import GivenPairs, Supervision, Targets
 from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
@@ -250,6 +251,10 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
             raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
         X = samples_of_indices(X, self.preprocessor)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
+
+    def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from numbers y (n,): neighbours should predict them, as `gramian.supervision.Targets` explains."""
+        return learn_targets(self, X, Targets(y, sample_weight))
 
     def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
         """Learn from a `Supervision` object, for example of a class of your own.

@@ -16,6 +16,7 @@ from gramian.objective.evaluation import Evaluation
 from gramian.objective.line import Line
 from gramian.objective.neighbourhoods import Neighbourhoods
 from gramian.objective.problem import Problem
+from gramian.objective.targets import KernelRegression
 from gramian.objective.terms import Term
 
-__all__ = ["Block", "Evaluation", "Line", "Neighbourhoods", "Problem", "Term"]
+__all__ = ["Block", "Evaluation", "KernelRegression", "Line", "Neighbourhoods", "Problem", "Term"]

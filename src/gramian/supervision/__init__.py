@@ -12,6 +12,7 @@ from gramian.supervision.pairs import GivenPairs
 from gramian.supervision.quadruplets import GivenQuadruplets
 from gramian.supervision.sampling import labelled_pairs, nearest_triplets, random_pairs
 from gramian.supervision.supervision import Begun, Plan, Supervision
+from gramian.supervision.targets import Targets
 from gramian.supervision.triplets import GivenTriplets
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Plan",
     "Situation",
     "Supervision",
+    "Targets",
     "labelled_pairs",
     "nearest_triplets",
     "random_pairs",
@@ -42,4 +44,5 @@ SUPERVISIONS: dict[str, type[Supervision]] = {
     "given pairs": GivenPairs,
     "given triplets": GivenTriplets,
     "given quadruplets": GivenQuadruplets,
+    "targets": Targets,
 }

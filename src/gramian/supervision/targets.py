@@ -1,0 +1,168 @@
+"""Continuous targets: samples that are near in distance should be near in their targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from gramian.checks import as_numbers, validate_weight
+from gramian.objective import KernelRegression
+from gramian.penalties import squared_norm
+from gramian.situation import Situation
+from gramian.supervision.neighbourhoods import FEW, MOST_ANCHORS, MOST_SAMPLES, SCALES, TRIED, mean_variance
+from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.triplets import bring_near_one
+from gramian.types import Matrix, Vector
+
+__all__ = ["Targets"]
+
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
+PRICE = 1.0
+#: The start discriminates between so many groups of targets, or between groups of so many samples if these are fewer.
+GROUPS, LEAST_GROUP = 10, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Targets(Supervision):
+    """The squared error of predicting each sample's target from its neighbours, the nearer the weightier.
+
+    This is the leave-one-out error of kernel regression, in units of the variance of the targets. It depends neither on
+    the unit of the targets nor on their origin. The first rounds draw some of the samples as anchors, later rounds
+    more; all samples are their neighbours.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        The targets, not all equal.
+    sample_weight : array, shape (n,), optional
+        Weights of the squared errors. A sample of weight 0 is a neighbour only.
+    strength : float
+        A factor of the penalty on the trace of W.
+    keep_scale : bool
+        True for a start that is a solution already, for example of higher rank. False scales it to the lowest error.
+    seed : int
+        The seed of the samples and anchors of the rounds; drawn by `begin`.
+
+    Examples
+    --------
+    The target is a function of the first of three features:
+
+    >>> import numpy as np
+    >>> from gramian import MetricLearner
+    >>> from gramian.supervision import Targets
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> learner = MetricLearner(1, random_state=0).fit_supervised(X, Targets(np.sin(X[:, 0])))
+    >>> G = np.abs(learner.factor_.ravel())
+    >>> bool(G[0] > 10 * G[1:].max())
+    True
+    """
+
+    round_length = 20
+
+    y: Any
+    sample_weight: Any = None
+    strength: float = 1.0
+    keep_scale: bool = False
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_rounds(self) -> int:  # type: ignore[override]
+        """The number of rounds."""
+        return len(self.round_sizes)
+
+    @property
+    def round_sizes(self) -> list[int]:
+        """The number of anchors of each round."""
+        most = min(len(self.y), MOST_ANCHORS)
+        return [most, most] if most <= FEW else [most // 4, most // 2, most]
+
+    @cached_property
+    def labels(self) -> Vector:
+        """Groups of samples of similar targets, by their order: the start discriminates between them."""
+        n = len(self.y)
+        groups = int(np.clip(n // LEAST_GROUP, 2, GROUPS))
+        edges = np.quantile(self.y, np.arange(1, groups) / groups)
+        return np.searchsorted(edges, self.y, side="left")
+
+    def validate(self, n_samples: int) -> Self:
+        """Return the same with targets of mean 0 and variance 1, and weights as an array.
+
+        Raises a ValueError unless there are n_samples targets, finite and not all equal.
+        """
+        y = as_numbers("y", self.y)
+        if y.shape != (n_samples,):
+            raise ValueError(f"y has shape {y.shape}; expected ({n_samples},), one target for each sample.")
+        bad = np.flatnonzero(~np.isfinite(y))
+        if bad.size:
+            raise ValueError(f"y[{bad[0]}] = {y[bad[0]]} is not finite. Drop the sample, or fill in its target.")
+        weight = self.sample_weight
+        if weight is not None:
+            weight = validate_weight(weight, n_samples, np.dtype(np.float64))
+        # In units of the largest target, sums of squares do not overflow.
+        unit = float(np.abs(y).max()) or 1.0
+        y = y / unit - float(np.mean(y / unit))
+        spread = float(np.std(y))
+        if spread <= 8 * float(np.finfo(np.float64).eps):
+            raise ValueError(f"all {n_samples} targets in y are equal: no distance can be learned from them.")
+        return replace(self, y=y / spread, sample_weight=weight)
+
+    def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
+        """Return the supervision, and the start at the scale with the lowest error, or as it is."""
+        begun = replace(self, seed=int(situation.rng.integers(2**31)))
+        if resume or self.keep_scale:
+            return Begun(begun, start)
+        start, rows = bring_near_one(start), begun.subset(0)
+        features = situation.features if rows is None else situation.features.take(rows)
+        Z = situation._replace(features=features).image(start)
+        Z = Z - Z.mean(axis=0)
+        typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
+        unit = 1 / typical if 0 < typical < np.inf else 1.0
+        term = begun.draw(0, TRIED)
+        steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
+        values = [term.value_and_slopes(Z * step).value for step in steps]
+        return Begun(begun, start * steps[int(np.argmin(values))])
+
+    def subset(self, index: int) -> Vector | None:
+        """Return the indices of the samples of a round; None for all, if they are few."""
+        n = len(self.y)
+        if n <= MOST_SAMPLES:
+            return None
+        return np.sort(np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False))
+
+    def draw(self, index: int, count: int) -> KernelRegression:
+        """Return the kernel regression of a round: at most so many anchors, of positive weight."""
+        rows = self.subset(index)
+        y = self.y if rows is None else self.y[rows]
+        weight = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        weight = weight if rows is None else weight[rows]
+        able = np.flatnonzero(weight > 0)
+        if len(able) > count:
+            able = np.sort(np.random.default_rng([self.seed, index, 1]).choice(able, count, replace=False))
+        return KernelRegression(y, able, weight[able] / weight[able].sum())
+
+    def error(self, Z: Matrix) -> float:
+        """Return the leave-one-out error of the mapped samples Z (n, r), in units of the variance of the targets.
+
+        It is that of some anchors, for validated targets.
+        """
+        rows = self.subset(0)
+        return self.draw(0, TRIED).value_and_slopes(Z if rows is None else Z[rows]).value
+
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[KernelRegression]:
+        """Return the kernel regression of the anchors of a round."""
+        return [self.draw(index, self.round_sizes[index])]
+
+    def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
+        """Return the weight of the penalty tr(W) · strength · d/n · the mean variance of a feature."""
+        price = self.strength * PRICE * len(start) / len(self)
+        return price * mean_variance(situation) * squared_norm(start)
+
+    def default_penalty(self, rank: int, n_features: int) -> float:
+        """Return 0: the start only begins the search."""
+        return 0.0

@@ -1,0 +1,250 @@
+"""The choice of rank and penalties by cross-validation."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gramian import MetricLearner, MetricLearnerCV
+from gramian.estimators._path import Fold, LabelTask, choose_plans, find_plan, fit_path, reduce_factor
+from gramian.estimators.metric_cv import Candidate, choose_candidate, resolve_ranks
+from gramian.supervision import LabelChoice
+
+TRIPLETS = MetricLearner(constraints="triplets", n_rounds=1, tol=1e-2)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Three informative features of twelve: a distance of rank 3 or less suffices."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((240, 12))
+    y = (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model(wine):
+    X, y = wine
+    return MetricLearnerCV([4, 5, None], cv=2, random_state=0).fit(X[::3], y[::3])
+
+
+def test_the_results_are_those_of_a_grid_search(model):
+    table = model.cv_results_
+    assert [params["n_components"] for params in table["params"]] == [4, 5, None]
+    scores = np.array([table[f"split{i}_test_score"] for i in range(2)])
+    np.testing.assert_allclose(table["mean_test_score"], scores.mean(axis=0))
+    np.testing.assert_allclose(table["std_test_score"], scores.std(axis=0))
+    assert table["mean_fit_time"].min() > 0
+    assert table["rank_test_score"].min() == 1
+    best = int(np.argmax(table["mean_test_score"]))
+    assert model.best_params_ == table["params"][best]
+    assert model.best_score_ == table["mean_test_score"][best] > 0.8
+    assert model.n_splits_ == 2
+
+
+def test_the_curve_has_the_ranks_ascending_and_standard_errors(model):
+    np.testing.assert_array_equal(model.curve_.ranks, [4, 5, 13])
+    np.testing.assert_array_equal(model.curve_.mean, model.cv_results_["mean_test_score"])
+    scores = [model.cv_results_[f"split{i}_test_score"] for i in range(2)]
+    np.testing.assert_allclose(model.curve_.standard_error, np.std(scores, axis=0, ddof=1) / 2**0.5)
+
+
+def test_it_is_the_learner_of_the_chosen_parameters_on_all_data(model, wine):
+    X, y = (each[::3] for each in wine)
+    alone = MetricLearner(**model.best_params_, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.components_, alone.components_)
+    np.testing.assert_array_equal(model.transform(X), alone.transform(X))
+    np.testing.assert_array_equal(model.factor_, alone.factor_)
+    np.testing.assert_array_equal(model.spectrum_, alone.spectrum_)
+    assert model.n_components_ == len(model.components_)
+    assert model.get_metric()(X[0], X[1]) == pytest.approx(alone.pair_distance(X, [[0, 1]])[0])
+    assert model.choice_ == alone.choice_
+    assert model.get_feature_names_out()[0] == "metriclearnercv0"
+    assert "n_components" in model.best_estimator_.get_params()
+
+
+def test_it_clones_and_pickles_and_works_in_a_pipeline(model, wine):
+    X, y = wine
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert not hasattr(clone(model), "components_")
+    pipeline = make_pipeline(StandardScaler(), MetricLearnerCV([2], estimator=TRIPLETS, cv=2), KNeighborsClassifier(5))
+    assert pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    with pytest.raises(NotFittedError):
+        clone(model).transform(X)
+
+
+def test_nothing_of_a_held_out_part_is_seen_by_its_fits(wine):
+    """Labels and samples of one fold are changed: the fits of that fold, and the plan, stay the same."""
+    X, y = (each[::3] for each in wine)
+    fold = next(iter(StratifiedKFold(2).split(X, y)))
+    other_X, other_y = X.copy(), y.copy()
+    other_X[fold[1]] += 100
+    other_y[fold[1]] = 0
+    learner = MetricLearner(random_state=0)
+    fitted = []
+    for task in (LabelTask(X, y, 5), LabelTask(other_X, other_y, 5)):
+        plans = choose_plans(task, learner, fold[0], [2, 1])
+        path = fit_path(task, learner, fold[0], [2, 1], plans, warm=True)
+        fitted.append((plans, [each.learner.factor_ for each in path]))
+    assert fitted[0][0] == fitted[1][0]
+    for one, other in zip(fitted[0][1], fitted[1][1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_path_scores_as_independent_fits_do_in_fewer_iterations(planted):
+    X, y = planted
+    learner = MetricLearner(constraints="neighbourhoods", random_state=0)
+    rows, ranks = np.arange(0, 240, 2), [None, 8, 6, 4]
+    task = LabelTask(X, y, 5)
+    scores, iterations = {}, {}
+    for warm in (True, False):
+        trained = [each.learner for each in fit_path(task, learner, rows, ranks, {}, warm=warm)]
+        scores[warm] = [task.score(each, Fold(rows, np.arange(1, 240, 2))) for each in trained]
+        iterations[warm] = sum(each.n_iter_ for each in trained[1:])
+    assert iterations[True] < 0.7 * iterations[False]
+    assert np.mean(scores[True]) > np.mean(scores[False]) - 0.03
+
+
+def test_a_large_factor_is_reduced_to_the_directions_in_which_samples_vary_most(rng):
+    X = rng.standard_normal((100, 4)) * [1.0, 5.0, 0.1, 3.0]
+    reduced = reduce_factor(np.eye(4), X, 2)
+    values = np.linalg.eigvalsh(np.cov(X @ reduced, rowvar=False))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(np.cov(X, rowvar=False))[2:])
+    np.testing.assert_allclose(reduce_factor(np.eye(4), csr_array(X), 2), reduced)
+    assert reduce_factor(np.eye(4)[:, [0, 0]], X, 2) is None
+
+
+def test_plans_are_found_at_every_rank():
+    choice = LabelChoice([0, 0, 1, 1])
+    names = {plan.name for rank in (2, 5) for plan in choice.plans(rank, 5)}
+    for name in names:
+        for rank in (2, 5):
+            assert find_plan(choice, name, rank, 5).name in [plan.name for plan in choice.plans(rank, 5)]
+    assert find_plan(choice, "triplets from discriminants", 2, 5).name == "triplets"
+    assert find_plan(choice, "many triplets, then neighbourhoods", 5, 5).name == "neighbourhoods"
+
+
+def test_without_a_choice_no_plan_is_tried(wine, monkeypatch):
+    monkeypatch.setattr(MetricLearner, "fit_supervised", None)
+    assert choose_plans(LabelTask(*wine, 5), TRIPLETS, np.arange(178), [5, 1]) == {}
+
+
+def test_the_smallest_rank_within_one_standard_error_is_taken():
+    candidates = [Candidate(rank, "auto", price) for rank in (1, 3, None) for price in ("auto", 0.1)]
+    scores = np.array([[0.5, 0.5], [0.5, 0.5], [0.84, 0.85], [0.85, 0.86], [0.8, 0.92], [0.1, 0.1]])
+    assert choose_candidate(candidates, scores, one_standard_error=False) == 4
+    assert choose_candidate(candidates, scores, one_standard_error=True) == 3
+    assert choose_candidate(candidates, scores - np.array([[0.03, -0.03]] * 4 + [[-0.05, 0.07]] * 2), False) == 3
+
+
+def test_penalties_are_chosen_too(planted):
+    X, y = planted
+    model = MetricLearnerCV([3], shrinkages=["auto", 1e4], estimator=TRIPLETS, cv=2, random_state=0).fit(X, y)
+    assert model.best_params_["shrinkage"] == "auto"
+    assert list(model.cv_results_["param_shrinkage"]) == ["auto", 1e4]
+    assert len(model.curve_.ranks) == 1
+
+
+@pytest.mark.parametrize(
+    "scoring", ["balanced_accuracy", lambda pipeline, X, y: pipeline.predict_proba(X)[:, 0].mean()]
+)
+def test_any_scorer_is_used_on_nearest_neighbours(scoring, wine):
+    model = MetricLearnerCV([2], estimator=TRIPLETS, cv=2, scoring=scoring, random_state=0).fit(*wine)
+    accuracy = MetricLearnerCV([2], estimator=TRIPLETS, cv=2, random_state=0).fit(*wine).best_score_
+    assert 0 < model.best_score_ <= 1
+    assert model.best_score_ != accuracy
+
+
+def test_pairs_are_scored_by_the_area_under_the_roc_curve(planted, rng):
+    X, _ = planted
+    pairs = rng.integers(240, size=(400, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    signs = np.where((X[pairs[:, 0], 2] > 0) == (X[pairs[:, 1], 2] > 0), 1, -1)
+    model = MetricLearnerCV([1, 4], cv=2, random_state=0).fit_pairs(X, pairs, signs)
+    assert model.best_score_ > 0.8
+    assert model.n_components_ == 1
+    assert np.mean(model.predict(X, pairs) == signs) > 0.7
+    points = MetricLearnerCV([1, 4], cv=2, random_state=0).fit_pairs(X[pairs], signs)
+    np.testing.assert_allclose(points.best_score_, model.best_score_, atol=0.02)
+
+
+def test_triplets_are_scored_by_the_share_that_holds(planted, rng):
+    X, _ = planted
+    triplets = np.array([rng.permutation(240)[:3] for _ in range(400)])
+    a, b, c = X[triplets.T, 0]
+    wrong = np.abs(a - b) > np.abs(a - c)
+    triplets[wrong] = triplets[wrong][:, [0, 2, 1]]
+    model = MetricLearnerCV([1, None], cv=KFold(2), random_state=0).fit_triplets(X, triplets)
+    assert model.n_components_ == 1
+    assert model.best_score_ > 0.8
+
+
+def test_samples_fewer_than_features_and_sparse_samples(rng):
+    X, y = rng.standard_normal((40, 60)), np.arange(40) % 2
+    X[:, 0] += 4 * y
+    dense = MetricLearnerCV([1, 3], estimator=TRIPLETS, cv=2, random_state=0).fit(X, y)
+    sparse = MetricLearnerCV([1, 3], estimator=TRIPLETS, cv=2, random_state=0).fit(csr_array(X), y)
+    assert dense.components_.shape[1] == sparse.components_.shape[1] == 60
+    np.testing.assert_allclose(dense.curve_.mean, sparse.curve_.mean, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "expected"),
+    [
+        (100, 13, [1, 2, 3, 5, 8, 12, None]),
+        (10, 1, [None]),
+        (10, 13, [1, 2, 3, 5, 8]),
+        (9999, 201, [1, 2, 3, 5, 8, 12, 20, 32, 50, 80]),
+    ],
+)
+def test_the_ladder_of_ranks(n, d, expected):
+    assert resolve_ranks("auto", n, d) == expected
+
+
+def test_ranks_are_different_and_ascending():
+    assert resolve_ranks([5, 2, None, 2, 7], 100, 7) == [2, 5, None]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"ranks": [14]}, r"ranks\[0\]=14 exceeds 13"),
+        ({"ranks": [0]}, r"ranks\[0\]=0 is not valid"),
+        ({"ranks": []}, r"ranks=\[\] is not valid"),
+        ({"ranks": "all"}, "ranks='all' is not valid"),
+        ({"ranks": 3}, "ranks=3 is not valid"),
+        ({"shrinkages": 0.1}, "shrinkages=0.1 is not valid"),
+        ({"regularisations": "auto"}, "regularisations='auto' is not valid"),
+        ({"regularisations": [-1.0]}, r"regularisations\[0\]=-1.0 is not valid"),
+        ({"estimator": KNeighborsClassifier()}, "estimator=.* is not valid. Give a MetricLearner"),
+        ({"estimator": MetricLearner(preprocessor=np.eye(3))}, "estimator has a preprocessor"),
+        ({"n_neighbors": 0}, "n_neighbors=0 is not valid"),
+        ({"cv": [(np.arange(10), np.arange(10, 20))]}, "gives 1 folds"),
+    ],
+)
+def test_mistakes_are_named(parameters, message, wine):
+    with pytest.raises(ValueError, match=message):
+        MetricLearnerCV(**parameters).fit(*wine)
+
+
+def test_progress_is_reported(wine, capsys):
+    MetricLearnerCV([1, 2], estimator=TRIPLETS, cv=2, verbose=2, random_state=0).fit(*wine)
+    lines = capsys.readouterr().err.splitlines()
+    assert sum(line.startswith("fold ") for line in lines) == 2
+    assert sum("score" in line and line.startswith("  ") for line in lines) == 4
+    assert lines[-1].startswith("chosen: ")
