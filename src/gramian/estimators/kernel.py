@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
+from gramian.estimators._rank import RankSearch, check_auto, is_auto
+from gramian.estimators._restarts import copy_generator
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -39,8 +42,10 @@ class KernelLearner(KernelMap, PSDEstimator):
 
     Parameters
     ----------
-    rank : int or None
-        r; at most the rank of the centred K₀ if init="kernel". None for the number of samples.
+    rank : int, "auto" or None
+        r; at most the rank of the centred K₀ if init="kernel". None for the number of samples. "auto" learns from three
+        quarters of the pairs, with ranks from 1 on, each from `init`. It takes the lowest rank whose cost on the other
+        pairs is within one standard error of the best, or that fits and predicts all pairs.
     kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
         The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
         "precomputed" if X is K₀ itself.
@@ -76,6 +81,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         The number of pairs in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
+    certificate : bool
+        True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
         gives the same result to rounding.
@@ -92,6 +99,12 @@ class KernelLearner(KernelMap, PSDEstimator):
         G, one row per sample; also available as factor_.
     coefficients_ : array, shape (n, r)
         K₀⁺ G for the centred K₀; `transform` uses it.
+    rank_ : int
+        The rank r.
+    rank_path_ : list of RankTrial
+        With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    certificate_ : gramian.certificate.Certificate
+        How far K is from the best kernel of any rank; with rank="auto" or certificate=True.
     n_iter_ : int
         The number of iterations; of epochs for solver="online".
     converged_ : bool
@@ -121,7 +134,7 @@ class KernelLearner(KernelMap, PSDEstimator):
 
     def __init__(
         self,
-        rank: int | None = 2,
+        rank: int | str | None = 2,
         *,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
@@ -138,6 +151,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         tol: float = 1e-5,
         batch_size: int = 32,
         n_epochs: int = 5,
+        certificate: bool = False,
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
@@ -159,6 +173,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.certificate = certificate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
@@ -239,11 +254,22 @@ class KernelLearner(KernelMap, PSDEstimator):
         problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())
         geometry, solver = self._resolve_geometry(), self._resolve_solver(rng)
         check_scale(geometry)
+        start_of = partial(self._compute_start, problem, kernel, geometry, rng, coordinates)
+        rank, auto = self.rank, is_auto(self.rank)
+        if auto:
+            check_auto("rank", self.init, solver, geometry)
+            largest = min(len(kernel.values) if self.init == "kernel" else n, n - 1)
+            choice = RankSearch(solver, geometry, journal, copy_generator(rng), max(largest, 1), start_of).choose(
+                problem
+            )
+            rank, self.rank_path_ = choice.rank, choice.trials
         with journal.phase("start"):
-            start = self._compute_start(problem, kernel, geometry, rng, coordinates)
-        result = self._minimize(problem, geometry.point(start.astype(dtype)), solver, journal)
+            start = start_of(rank)
+        result = self._minimize(problem, geometry.point(start), solver, journal)
+        self._certify(problem, result, coordinates, journal, self.certificate or auto)
         G = result.point.G
         self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
+        self.rank_ = self.factor_.shape[1]
         ridge = self.ridge * (kernel.values[0] if len(kernel.values) else 1.0)
         self._store_map(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
         return result
@@ -255,18 +281,19 @@ class KernelLearner(KernelMap, PSDEstimator):
         geometry: Geometry,
         rng: np.random.Generator,
         coordinates: Coordinates,
+        rank: Any,
     ) -> Matrix:
         """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
         n = problem.n_features
-        if self.rank is not None:
-            check_rank(self.rank, n)
-        rank = resolve_rank(self.rank, n, geometry, "n_samples")
+        if rank is not None:
+            check_rank(rank, n)
+        rank = resolve_rank(rank, n, geometry, "n_samples")
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if name == "identity" and rank < n else self.init
         situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
         G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
-        if name == "kernel":
-            return G
-        G = G - G.mean(axis=0) if rank < n else G
-        return fit_scale(problem, G) if name else G
+        if name != "kernel":
+            G = G - G.mean(axis=0) if rank < n else G
+            G = fit_scale(problem, G) if name else G
+        return G.astype(problem.dtype)
