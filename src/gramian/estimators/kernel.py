@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_array
 
 from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
@@ -69,9 +70,10 @@ class KernelLearner(KernelMap, PSDEstimator):
     init : {"kernel", "identity", "random"} or array of shape (n, r)
         The start: kernel PCA of K₀; the identity, or a random orthonormal matrix if r < n; or normal entries. The last
         two are scaled to fit the target distances.
-    ridge : float
-        Added to the eigenvalues of K₀ in `transform`, as a share of the largest. About 0.01 smoothes the map of new
-        samples if K₀ is regular ("rbf") and the range space has changed.
+    ridge : float or "auto"
+        Added to the eigenvalues of K₀ in `transform`, as a share of the largest. "auto" chooses among 0 and the powers
+        of ten from 1e-12 to 0.1 by the leave-one-out error of the map to the embedding. With 0, small eigenvalues of
+        K₀ ("rbf") may map new samples far away if the range space has changed.
     max_iter : int
         The maximum number of iterations of a batch solver.
     tol : float
@@ -105,6 +107,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
     certificate_ : gramian.certificate.Certificate
         How far K is from the best kernel of any rank; with rank="auto" or certificate=True.
+    ridge_ : float
+        The ridge of `transform`.
     n_iter_ : int
         The number of iterations; of epochs for solver="online".
     converged_ : bool
@@ -146,7 +150,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         geometry: str | Geometry = "flat",
         solver: str | Solver = "cg",
         init: str | Matrix = "kernel",
-        ridge: float = 0.0,
+        ridge: float | str = "auto",
         max_iter: int = 1000,
         tol: float = 1e-5,
         batch_size: int = 32,
@@ -179,7 +183,29 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def decompose(self, X: Any) -> DecomposedKernel:
+        """Return the kernel K₀ of the samples with its eigendecomposition, which several fits can share.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+
+        Returns
+        -------
+        gramian.starts.kernel_pca.DecomposedKernel
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from gramian import KernelLearner
+        >>> X, y = load_iris(return_X_y=True)
+        >>> decomposed = KernelLearner(kernel="rbf").decompose(X)
+        >>> for rank in (2, 3):
+        ...     model = KernelLearner(rank, kernel="rbf", random_state=0).fit(X, y, decomposed)
+        """
+        return self._decompose(check_array(X, **self._input_kernel.validation_options, ensure_min_samples=2))
+
+    def fit(self, X: Any, y: Any, decomposed: DecomposedKernel | None = None) -> Self:
         """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
 
         Parameters
@@ -187,6 +213,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
+        decomposed : DecomposedKernel, optional
+            What `decompose` returned for the same X and the same parameters of the kernel; computed if omitted.
 
         Returns
         -------
@@ -197,13 +225,21 @@ class KernelLearner(KernelMap, PSDEstimator):
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
             with journal.phase("kernel"):
-                kernel = self._decompose(X)
+                kernel = self._decompose(X, decomposed)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
         return self
 
-    def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None, sample_weight: Any = None) -> Self:
+    def fit_pairs(
+        self,
+        X: Any,
+        pairs: Any,
+        target: Any,
+        sense: Any = None,
+        sample_weight: Any = None,
+        decomposed: DecomposedKernel | None = None,
+    ) -> Self:
         """Learn from constraints on the squared distances of pairs.
 
         Parameters
@@ -218,6 +254,8 @@ class KernelLearner(KernelMap, PSDEstimator):
             same pair must not contradict each other; several equalities are averaged.
         sample_weight : array, shape (m,), optional
             Weights of the pairs.
+        decomposed : DecomposedKernel, optional
+            What `decompose` returned for the same X and the same parameters of the kernel; computed if omitted.
 
         Returns
         -------
@@ -228,7 +266,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal = self._open_journal()
             with journal.phase("kernel"):
-                kernel = self._decompose(X)
+                kernel = self._decompose(X, decomposed)
             result = self._learn(X, kernel, constraints, weight, self._make_generator(), journal)
         self._warn(result)
         return self
@@ -243,7 +281,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
-        check_number("ridge", self.ridge, least=0)
+        if self.ridge != "auto":
+            check_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
@@ -270,8 +309,10 @@ class KernelLearner(KernelMap, PSDEstimator):
         G = result.point.G
         self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
         self.rank_ = self.factor_.shape[1]
-        ridge = self.ridge * (kernel.values[0] if len(kernel.values) else 1.0)
-        self._store_map(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
+        embedding = self.factor_.astype(np.float64)
+        self.ridge_ = kernel.choose_ridge(embedding) if self.ridge == "auto" else float(self.ridge)
+        ridge = self.ridge_ * (kernel.values[0] if len(kernel.values) else 1.0)
+        self._store_map(X, kernel, self.factor_, kernel.solve(embedding, ridge))
         return result
 
     def _compute_start(
