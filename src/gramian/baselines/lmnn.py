@@ -42,6 +42,8 @@ DISTANCES_IN_MEMORY = 2**22
 TRIPLETS_IN_MEMORY = 2**23
 #: Of more triplets than this, one in so many is used in the first rounds; a prime, so that impostors take turns.
 TRIPLETS_IN_PART, STRIDE = 2**20, 13
+#: Triplets whose distances differ by less than so many margins are nearly violated.
+NEAR_MARGIN = 1.5
 
 
 class LMNN(LearnedDistance, BaseEstimator):
@@ -187,11 +189,14 @@ class LMNN(LearnedDistance, BaseEstimator):
         active = supervision.search_all(features.dense(), situation)
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
-        factor, first_round, total = start, 0, count_triplets(labels, targets)
+        factor, first_round, total, many = start, 0, count_triplets(labels, targets), False
         for index in range(self.max_iter):
             width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
-            # Of millions of triplets, a part is enough while the hinge is smoothed more than in the end.
-            stride = STRIDE if len(active) > TRIPLETS_IN_PART and width > WIDTHS[-1] else 1
+            # Of millions of triplets, a part is enough while the hinge is smoothed more than in the end; then those
+            # that are violated, or nearly. Others that become violated are found after the round.
+            stride = STRIDE if many and width > WIDTHS[-1] else 1
+            if many and width == WIDTHS[-1] and len(active) == total:
+                active = active[Triplets(active).predict(situation.image(factor)) < NEAR_MARGIN * MARGIN]
             problem = build_problem(situation, targets, active[::stride], self.mu, width, stride)
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
@@ -213,6 +218,7 @@ class LMNN(LearnedDistance, BaseEstimator):
                 break
             if index > 0 and unknown > 0.5 * objective and total <= TRIPLETS_IN_MEMORY:
                 # A factor that is fitted to few of many violated triplets is worse than the start.
+                many = first_round == 0 and total > TRIPLETS_IN_PART
                 active, factor, first_round = all_triplets(labels, targets), start, index + 1
             elif len(active) < total:
                 active = merge_triplets(active, violated, len(labels))

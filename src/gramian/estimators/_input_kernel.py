@@ -106,7 +106,7 @@ def warn_if_kernel(X: Any, kernel: str) -> None:
     if scipy.sparse.issparse(X) or X.shape[0] != X.shape[1] or len(X) < LEAST_KERNEL:
         return
     diagonal = np.diag(X)
-    if not (diagonal > 0).all() or not np.allclose(X, X.T, rtol=LARGEST_ASYMMETRY, atol=0):
+    if not (diagonal > 0).all() or X.min() == X.max() or not np.allclose(X, X.T, rtol=LARGEST_ASYMMETRY, atol=0):
         return
     bounds = np.sqrt(diagonal)[:, None] * np.sqrt(diagonal)
     if (np.abs(X) <= (1 + LARGEST_ASYMMETRY) * bounds).all():
