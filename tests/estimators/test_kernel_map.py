@@ -59,10 +59,17 @@ def test_the_ridge_has_the_lowest_leave_one_out_error():
     assert errors[1] < errors[0]
 
 
+def test_the_ridge_does_not_depend_on_units():
+    X, y = blobs(30, 5)
+    settings = {"kernel": "precomputed", "init": "random", "random_state": 0}
+    K = rbf_kernel(X, gamma=0.01)
+    assert len({KernelLearner(2, **settings).fit(unit * K, y).ridge_ for unit in (2.0**-60, 1.0, 2.0**60)}) == 1
+
+
 def test_images_far_outside_are_told():
     X, y = blobs(60, 4)
     model = KernelLearner(2, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match=r"1 of 2 samples are mapped up to .* the map extrapolates"):
+    with pytest.warns(UserWarning, match=r"1 of 2 samples are mapped to coordinates up to .* the map extrapolates"):
         model.transform(np.vstack([X[0], 1000 * X[1]]))
 
 

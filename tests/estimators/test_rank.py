@@ -80,6 +80,14 @@ def test_a_loss_that_is_no_polynomial_finds_its_rank():
     assert 2 <= model.rank_ <= 3
 
 
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_samples_have_a_low_rank(n):
+    X, y, _ = planted(0, 2)
+    model = PSDRegressor("auto", random_state=0).fit(X[:n], y[:n])
+    assert model.rank_ == 1
+    assert np.allclose(model.predict(X[:n]), y[:n], rtol=1e-2)
+
+
 def test_a_certificate_of_an_earlier_fit_is_dropped():
     X, y, _ = planted(0, 1)
     model = PSDRegressor(1, certificate=True).fit(X, y)

@@ -142,12 +142,14 @@ def warn_if_extrapolated(images: Matrix, embedding: Matrix, similarity: Vector |
     `similarity` is the largest kernel value (n',) of each new sample with a training sample, for a kernel that is 1 at
     distance 0; None for other kernels.
     """
-    size = np.linalg.norm(embedding, axis=1).max()
-    norms = np.linalg.norm(images, axis=1)
-    if (far := np.flatnonzero(norms > OUTSIDE * size)).size:
+    # Largest coordinates in place of norms: squares leave the range of numbers sooner.
+    size = float(np.abs(embedding).max())
+    norms = np.abs(images.astype(np.float64, copy=False)).max(axis=1)
+    if size > 0 and (far := np.flatnonzero(norms / OUTSIDE > size)).size:
         warn_user(
-            f"{far.size} of {len(images)} samples are mapped up to {norms.max() / size:.2g} times as far from the mean "
-            "as any training sample: the map extrapolates. Scale X as the training samples are, or raise ridge."
+            f"{far.size} of {len(images)} samples are mapped to coordinates up to {norms.max() / size:.2g} times "
+            "as large as those of training samples: the map extrapolates. Scale X as the training samples are, or "
+            "raise ridge."
         )
     if similarity is not None and (lone := np.flatnonzero(similarity < ALONE)).size:
         warn_user(

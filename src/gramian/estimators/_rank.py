@@ -134,6 +134,8 @@ class RankSearch(NamedTuple):
     def split(self, problem: Problem) -> tuple[Problem, Problem]:
         """Return the problem of the measurements to learn from, and that of those held out."""
         m = len(problem.sampled.measurement)
+        if m == 1:
+            return problem, problem
         order = self.rng.permutation(m)
         n_held = min(max(int(HELD_OUT * m), 1), m - 1)
         return take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held]))

@@ -83,6 +83,8 @@ class DecomposedKernel(NamedTuple):
         """
         if not len(self.values):
             return 0.0
+        # Only ratios of errors matter: squares of numbers near 1 stay in range.
+        G = G / max(float(np.abs(G).max()), np.finfo(float).tiny)
         parts, squares, n = self.vectors.T @ G, self.vectors**2, len(G)
         own = float((squares @ self.values).max())
         farthest = own**0.5 * float(np.linalg.norm(parts / np.sqrt(self.values)[:, None], 2))
@@ -93,7 +95,7 @@ class DecomposedKernel(NamedTuple):
         outside = 0.0 if len(self.values) == n - 1 else G - self.vectors @ parts
         rest = 0.0 if len(self.values) == n - 1 else 1 - 1 / n - squares.sum(axis=1)
         for ridge in RIDGES:
-            scale = 1.0 if len(self.values) == n - 1 else ridge * self.values[0]
+            scale = self.values[0] * (1.0 if len(self.values) == n - 1 else ridge)
             lost = scale / (self.values + ridge * self.values[0])
             residual, left = outside + self.vectors @ (lost[:, None] * parts), rest + squares @ lost
             # A sample that determines its own image alone has no leave-one-out error.
