@@ -27,6 +27,7 @@ SECTIONS = {
     "online": "One online epoch",
     "convergence": "Iterations to twelve digits",
     "growth": "Growth with each size",
+    "rank": "The rank that is found",
     "isolet": "A distance of low rank",
     "metric": "Distances at every rank",
     "pairs": "Distances from pairs",

@@ -23,7 +23,7 @@ LAYERS = [
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
-    {"penalties", "situation"},
+    {"penalties", "situation", "certificate"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},

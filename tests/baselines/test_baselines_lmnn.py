@@ -146,6 +146,18 @@ def test_lmnn_of_a_hard_problem_within_its_memory(monkeypatch):
     assert LMNN(2).fit(X, y).objective_ <= limited.objective_ * (1 + 1e-4)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_part_of_many_triplets_leads_to_the_same_objective(seed, monkeypatch):
+    X, y = hard_problem(seed)
+    whole = LMNN(2).fit(X, y)
+    monkeypatch.setattr("gramian.baselines.lmnn.TRIPLETS_IN_PART", 1000)
+    part = LMNN(2).fit(X, y)
+    assert part.converged_
+    assert part.objective_ <= whole.objective_ * (1 + 1e-3)
+    objective, _ = explicit_objective(X, y, 3, 0.5)
+    assert np.isclose(part.objective_, objective(part.components_.T.ravel())[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_violations_are_the_worst_of_each_target_pair(rng, most, monkeypatch):
     monkeypatch.setattr("gramian.baselines.lmnn.DISTANCES_IN_MEMORY", 50)

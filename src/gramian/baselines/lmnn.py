@@ -40,6 +40,10 @@ ROUND_LENGTH = 50
 DISTANCES_IN_MEMORY = 2**22
 #: If two rounds leave more than half of the objective to unknown triplets, all are taken, if they are at most so many.
 TRIPLETS_IN_MEMORY = 2**23
+#: Of more triplets than this, one in so many is used in the first rounds; a prime, so that impostors take turns.
+TRIPLETS_IN_PART, STRIDE = 2**20, 13
+#: Triplets whose distances differ by less than so many margins are nearly violated.
+NEAR_MARGIN = 1.5
 
 
 class LMNN(LearnedDistance, BaseEstimator):
@@ -185,10 +189,15 @@ class LMNN(LearnedDistance, BaseEstimator):
         active = supervision.search_all(features.dense(), situation)
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
         objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
-        factor, first_round, total = start, 0, count_triplets(labels, targets)
+        factor, first_round, total, many = start, 0, count_triplets(labels, targets), False
         for index in range(self.max_iter):
             width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
-            problem = build_problem(situation, targets, active, self.mu, width)
+            # Of millions of triplets, a part is enough while the hinge is smoothed more than in the end; then those
+            # that are violated, or nearly. Others that become violated are found after the round.
+            stride = STRIDE if many and width > WIDTHS[-1] else 1
+            if many and width == WIDTHS[-1] and len(active) == total:
+                active = active[Triplets(active).predict(situation.image(factor)) < NEAR_MARGIN * MARGIN]
+            problem = build_problem(situation, targets, active[::stride], self.mu, width, stride)
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
             )
@@ -209,6 +218,7 @@ class LMNN(LearnedDistance, BaseEstimator):
                 break
             if index > 0 and unknown > 0.5 * objective and total <= TRIPLETS_IN_MEMORY:
                 # A factor that is fitted to few of many violated triplets is worse than the start.
+                many = first_round == 0 and total > TRIPLETS_IN_PART
                 active, factor, first_round = all_triplets(labels, targets), start, index + 1
             elif len(active) < total:
                 active = merge_triplets(active, violated, len(labels))
@@ -232,12 +242,17 @@ class LMNN(LearnedDistance, BaseEstimator):
         return rescale_to_margin(situation, start, triplets)
 
 
-def build_problem(situation: Situation, targets: Matrix, triplets: Matrix, mu: float, width: float) -> Problem:
-    """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge."""
+def build_problem(
+    situation: Situation, targets: Matrix, triplets: Matrix, mu: float, width: float, copies: int = 1
+) -> Problem:
+    """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge.
+
+    Each triplet stands for so many copies.
+    """
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.
     pull = Term(Pairs(targets), np.zeros(k), Linear(), np.full(k, -1), np.full(k, 2 * (1 - mu) / k))
-    push = Term(Triplets(triplets), np.full(m, MARGIN), Hinge(width), np.full(m, 1), np.full(m, mu / k))
+    push = Term(Triplets(triplets), np.full(m, MARGIN), Hinge(width), np.full(m, 1), np.full(m, copies * mu / k))
     return Problem([Block(situation.features, [pull, push])], situation.execution)
 
 
@@ -309,13 +324,16 @@ def count_triplets(labels: Vector, targets: Matrix) -> int:
 
 def all_triplets(labels: Vector, targets: Matrix) -> Matrix:
     """Return the triplets (m, 3) of target pairs (k, 2) with all samples of other labels, sorted by anchor."""
-    parts = [
-        np.column_stack(
-            [np.repeat(batch.targets, len(batch.others), axis=0), np.tile(batch.others, len(batch.targets))]
-        )
-        for batch in make_batches(labels, targets, np.zeros(len(targets)))
-    ]
-    return merge_triplets(np.empty((0, 3), int), np.concatenate(parts), len(labels))
+    classes, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    own = code[targets[:, 0]]
+    ends = np.cumsum(len(labels) - counts[own])
+    triplets = np.empty((int(ends[-1]), 3), targets.dtype)
+    for label in range(len(classes)):
+        pairs, others = np.flatnonzero(own == label), np.flatnonzero(code != label)
+        rows = (ends[pairs] - len(others))[:, None] + np.arange(len(others))
+        triplets[rows, :2] = targets[pairs, None]
+        triplets[rows, 2] = others
+    return triplets
 
 
 def find_target_pairs(triplets: Matrix, n: int) -> Matrix:

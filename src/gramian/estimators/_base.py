@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from gramian.certificate import Certificate, Certifier
 from gramian.checks import check_number
+from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_callback, resolve_part
 from gramian.execution import Execution, resolve_execution
 from gramian.features import Features
@@ -49,6 +51,7 @@ class PSDEstimator(BaseEstimator):
     verbose: int
 
     factor_: Matrix
+    certificate_: Certificate
     n_iter_: int
     converged_: bool
     message_: str
@@ -105,6 +108,16 @@ class PSDEstimator(BaseEstimator):
         share = max(self.tol, float(np.finfo(problem.dtype).eps))
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
+
+    def _certify(
+        self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal, wanted: bool
+    ) -> None:
+        """Set certificate_ if it is wanted; else drop that of an earlier fit."""
+        self.__dict__.pop("certificate_", None)
+        if wanted:
+            with journal.phase("certificate"):
+                certifier = Certifier(problem, coordinates, journal.cost_scale)
+                self.certificate_ = certifier.certify(problem.evaluate(result.point))
 
     def _store_result(self, factor: Matrix, result: Result, journal: Journal) -> None:
         """Set the fitted attributes."""

@@ -21,6 +21,8 @@ __all__ = ["InputKernel"]
 # The largest asymmetry, as a share of the largest entry, and the largest negative eigenvalue, as a share of the
 # largest eigenvalue, with which a matrix is accepted as a kernel.
 LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
+# Fewer samples than this may be symmetric by chance.
+LEAST_KERNEL = 5
 
 
 class InputKernel(NamedTuple):
@@ -74,6 +76,7 @@ class InputKernel(NamedTuple):
         self.check_settings()
         if isinstance(self.kernel, str) and not self.precomputed:
             check_powers("X", X, 2)
+            warn_if_kernel(X, self.kernel)
         # Centring the kernel removes the mean, but not the rounding errors that a large mean causes.
         shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None
@@ -82,7 +85,7 @@ class InputKernel(NamedTuple):
         eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
         parts = eigendecompose(centerer.transform(K), rounding)
-        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1], bool(self.center))
+        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1], bool(self.center), self)
 
     def check_settings(self) -> None:
         """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""
@@ -96,6 +99,21 @@ class InputKernel(NamedTuple):
         tags.input_tags.pairwise = self.precomputed
         tags.input_tags.sparse = not self.precomputed
         return tags
+
+
+def warn_if_kernel(X: Any, kernel: str) -> None:
+    """Warn if samples look like a kernel: square, symmetric, and K_ij² <= K_ii K_jj."""
+    if scipy.sparse.issparse(X) or X.shape[0] != X.shape[1] or len(X) < LEAST_KERNEL:
+        return
+    diagonal = np.diag(X)
+    if not (diagonal > 0).all() or X.min() == X.max() or not np.allclose(X, X.T, rtol=LARGEST_ASYMMETRY, atol=0):
+        return
+    bounds = np.sqrt(diagonal)[:, None] * np.sqrt(diagonal)
+    if (np.abs(X) <= (1 + LARGEST_ASYMMETRY) * bounds).all():
+        warn_user(
+            f"X is symmetric of shape {X.shape}, as a kernel is, but kernel={kernel!r} takes its rows as samples. "
+            "Give kernel='precomputed' if X is a kernel."
+        )
 
 
 def subtract(X: Any, origin: Vector | None) -> Any:

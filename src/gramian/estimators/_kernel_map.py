@@ -17,10 +17,14 @@ from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import check_contradictions, validate_pairs, validate_target
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
 
 PAIRS_PER_SAMPLE = 20
+# Images so many times as far from the mean as those of training samples are extrapolated. Kernels that are 1 at
+# distance 0 and vanish far away say nothing of samples whose values are below this.
+OUTSIDE, LOCAL, ALONE = 5.0, ("rbf", "laplacian"), 1e-6
 
 
 class KernelPairs(NamedTuple):
@@ -43,9 +47,22 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The kernel of the samples, by the parameters of the estimator."""
         return InputKernel.from_estimator(self)
 
-    def _decompose(self, X: Any) -> DecomposedKernel:
-        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
-        return self._input_kernel.decompose(X)
+    def _decompose(self, X: Any, given: DecomposedKernel | None = None) -> DecomposedKernel:
+        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel.
+
+        One that is given is checked against the parameters and the shape of X, and returned.
+        """
+        if given is None:
+            return self._input_kernel.decompose(X)
+        if not isinstance(given, DecomposedKernel):
+            raise TypeError(f"decomposed is of type {type(given).__name__}; make one by decompose(X).")
+        if given.settings != self._input_kernel:
+            raise ValueError(f"decomposed is of {given.settings}, but the estimator has {self._input_kernel}.")
+        if (len(given.kernel), given.n_features) != X.shape:
+            raise ValueError(
+                f"decomposed is of samples of shape {(len(given.kernel), given.n_features)}, but X has shape {X.shape}."
+            )
+        return given
 
     def transform(self, X: Any) -> Matrix:
         """Return the embedding k_xᵀ K₀⁺ G of samples, shape (n', r); k_x is their kernel with the training samples.
@@ -66,8 +83,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         X = validate_input(self, X, reset=False, **self._input_kernel.validation_options)
-        rows = self._centerer.transform(self._input_kernel.matrix(X, self._samples, self._origin))
-        return (rows @ self.coefficients_).astype(X.dtype)
+        rows = self._input_kernel.matrix(X, self._samples, self._origin)
+        # The centerer works in place.
+        largest = np.abs(rows).max(axis=1)
+        images = self._centerer.transform(rows) @ self.coefficients_
+        warn_if_extrapolated(images, self.embedding_, largest if self.kernel in LOCAL else None)
+        return images.astype(X.dtype)
 
     def kernel_matrix(self, X: Any = None) -> Matrix:
         """Return K = G Gᵀ of the training samples, shape (n, n); with X, the kernel of X and the training samples.
@@ -113,6 +134,28 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def warn_if_extrapolated(images: Matrix, embedding: Matrix, similarity: Vector | None) -> None:
+    """Warn if images of new samples (n', r) are far outside the embedding (n, r), or say nothing of their samples.
+
+    `similarity` is the largest kernel value (n',) of each new sample with a training sample, for a kernel that is 1 at
+    distance 0; None for other kernels.
+    """
+    # Largest coordinates in place of norms: squares leave the range of numbers sooner.
+    size = float(np.abs(embedding).max())
+    norms = np.abs(images.astype(np.float64, copy=False)).max(axis=1)
+    if size > 0 and (far := np.flatnonzero(norms / OUTSIDE > size)).size:
+        warn_user(
+            f"{far.size} of {len(images)} samples are mapped to coordinates up to {norms.max() / size:.2g} times "
+            "as large as those of training samples: the map extrapolates. Scale X as the training samples are, or "
+            "raise ridge."
+        )
+    if similarity is not None and (lone := np.flatnonzero(similarity < ALONE)).size:
+        warn_user(
+            f"{lone.size} of {len(images)} samples have kernel values of at most {similarity[lone].max():.2g} with all "
+            "training samples: they are mapped to one point. Scale X as the training samples are, or lower gamma."
+        )
 
 
 def draw_pairs(

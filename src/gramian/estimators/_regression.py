@@ -7,14 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, column_spread
+from gramian.estimators._checks import validate_input
 from gramian.losses import Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.solvers import Solver
 from gramian.types import Vector
 from gramian.warn import warn_user
 
-__all__ = ["Data", "balance_columns", "check_shape", "make_measurement", "rescale_loss", "zero_is_best"]
+__all__ = [
+    "Data",
+    "balance_columns",
+    "check_shape",
+    "make_measurement",
+    "read_data",
+    "rescale_loss",
+    "warn_if_zero_is_best",
+]
 
 # Columns that differ in size by more than this factor matter to geometries other than "scaled".
 LARGEST_SPREAD = 100.0
@@ -27,6 +37,30 @@ class Data(NamedTuple):
     y: Vector
     sense: Vector
     weight: Vector
+
+
+def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
+    """Return the validated data of a fit, without the samples of weight 0."""
+    X, y = validate_input(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        allow_nd=True,
+        y_numeric=True,
+    )
+    check_shape(X)
+    n = X.shape[0]
+    weight = validate_weight(sample_weight, n, X.dtype)
+    senses = validate_sense(sense, n)
+    y = y.astype(np.float64)
+    if not weight.all():
+        kept = np.flatnonzero(weight)
+        X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
+    return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype))
 
 
 def balance_columns(coordinates: Coordinates, geometry: Any, solver: Solver) -> Coordinates:
@@ -73,7 +107,11 @@ def rescale_loss(loss: Loss, unit: float, dtype: np.dtype) -> Loss:
     return scaled
 
 
-def zero_is_best(data: Data) -> bool:
-    """Return True if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
+def warn_if_zero_is_best(data: Data) -> None:
+    """Warn if no sample asks for a prediction above 0, and some for one below 0, which vectors cannot give."""
     above, below = (data.y > 0) & (data.sense >= 0), (data.y < 0) & (data.sense <= 0)
-    return data.X.ndim == 2 and not above.any() and bool(below.any())
+    if data.X.ndim == 2 and not above.any() and below.any():
+        warn_user(
+            "no prediction should be above 0, but x' W x is never below 0: W = 0 is the best fit, and all "
+            "predictions are near 0. Change the sign of y, or add a constant to it."
+        )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_array
 
 from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
+from gramian.estimators._rank import RankSearch, check_auto, is_auto
+from gramian.estimators._restarts import copy_generator
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -39,8 +43,10 @@ class KernelLearner(KernelMap, PSDEstimator):
 
     Parameters
     ----------
-    rank : int or None
-        r; at most the rank of the centred K₀ if init="kernel". None for the number of samples.
+    rank : int, "auto" or None
+        r; at most the rank of the centred K₀ if init="kernel". None for the number of samples. "auto" learns from three
+        quarters of the pairs, with ranks from 1 on, each from `init`. It takes the lowest rank whose cost on the other
+        pairs is within one standard error of the best, or that fits and predicts all pairs.
     kernel : {"linear", "rbf", "poly", "cosine", "laplacian", ..., "precomputed"} or callable
         The kernel K₀ of the samples: a name or a function for `sklearn.metrics.pairwise.pairwise_kernels`, or
         "precomputed" if X is K₀ itself.
@@ -64,9 +70,10 @@ class KernelLearner(KernelMap, PSDEstimator):
     init : {"kernel", "identity", "random"} or array of shape (n, r)
         The start: kernel PCA of K₀; the identity, or a random orthonormal matrix if r < n; or normal entries. The last
         two are scaled to fit the target distances.
-    ridge : float
-        Added to the eigenvalues of K₀ in `transform`, as a share of the largest. About 0.01 smoothes the map of new
-        samples if K₀ is regular ("rbf") and the range space has changed.
+    ridge : float or "auto"
+        Added to the eigenvalues of K₀ in `transform`, as a share of the largest. "auto" chooses among 0 and the powers
+        of ten from 1e-12 to 0.1 by the leave-one-out error of the map to the embedding. With 0, small eigenvalues of
+        K₀ ("rbf") may map new samples far away if the range space has changed.
     max_iter : int
         The maximum number of iterations of a batch solver.
     tol : float
@@ -76,6 +83,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         The number of pairs in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
+    certificate : bool
+        True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
         gives the same result to rounding.
@@ -92,6 +101,14 @@ class KernelLearner(KernelMap, PSDEstimator):
         G, one row per sample; also available as factor_.
     coefficients_ : array, shape (n, r)
         K₀⁺ G for the centred K₀; `transform` uses it.
+    rank_ : int
+        The rank r.
+    rank_path_ : list of RankTrial
+        With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    certificate_ : gramian.certificate.Certificate
+        How far K is from the best kernel of any rank; with rank="auto" or certificate=True.
+    ridge_ : float
+        The ridge of `transform`.
     n_iter_ : int
         The number of iterations; of epochs for solver="online".
     converged_ : bool
@@ -121,7 +138,7 @@ class KernelLearner(KernelMap, PSDEstimator):
 
     def __init__(
         self,
-        rank: int | None = 2,
+        rank: int | str | None = 2,
         *,
         kernel: str | Callable[..., float] = "linear",
         gamma: float | None = None,
@@ -133,11 +150,12 @@ class KernelLearner(KernelMap, PSDEstimator):
         geometry: str | Geometry = "flat",
         solver: str | Solver = "cg",
         init: str | Matrix = "kernel",
-        ridge: float = 0.0,
+        ridge: float | str = "auto",
         max_iter: int = 1000,
         tol: float = 1e-5,
         batch_size: int = 32,
         n_epochs: int = 5,
+        certificate: bool = False,
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
@@ -159,12 +177,35 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.certificate = certificate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def decompose(self, X: Any) -> DecomposedKernel:
+        """Return the kernel K₀ of the samples with its eigendecomposition, which several fits can share.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+
+        Returns
+        -------
+        gramian.starts.kernel_pca.DecomposedKernel
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from gramian import KernelLearner
+        >>> X, y = load_iris(return_X_y=True)
+        >>> decomposed = KernelLearner(kernel="rbf").decompose(X)
+        >>> for rank in (2, 3):
+        ...     model = KernelLearner(rank, kernel="rbf", random_state=0).fit(X, y, decomposed)
+        """
+        return self._decompose(check_array(X, **self._input_kernel.validation_options, ensure_min_samples=2))
+
+    def fit(self, X: Any, y: Any, decomposed: DecomposedKernel | None = None) -> Self:
         """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
 
         Parameters
@@ -172,6 +213,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
         y : array, shape (n,)
             Labels of two classes or more.
+        decomposed : DecomposedKernel, optional
+            What `decompose` returned for the same X and the same parameters of the kernel; computed if omitted.
 
         Returns
         -------
@@ -182,13 +225,21 @@ class KernelLearner(KernelMap, PSDEstimator):
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
             with journal.phase("kernel"):
-                kernel = self._decompose(X)
+                kernel = self._decompose(X, decomposed)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
         return self
 
-    def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None, sample_weight: Any = None) -> Self:
+    def fit_pairs(
+        self,
+        X: Any,
+        pairs: Any,
+        target: Any,
+        sense: Any = None,
+        sample_weight: Any = None,
+        decomposed: DecomposedKernel | None = None,
+    ) -> Self:
         """Learn from constraints on the squared distances of pairs.
 
         Parameters
@@ -203,6 +254,8 @@ class KernelLearner(KernelMap, PSDEstimator):
             same pair must not contradict each other; several equalities are averaged.
         sample_weight : array, shape (m,), optional
             Weights of the pairs.
+        decomposed : DecomposedKernel, optional
+            What `decompose` returned for the same X and the same parameters of the kernel; computed if omitted.
 
         Returns
         -------
@@ -213,7 +266,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal = self._open_journal()
             with journal.phase("kernel"):
-                kernel = self._decompose(X)
+                kernel = self._decompose(X, decomposed)
             result = self._learn(X, kernel, constraints, weight, self._make_generator(), journal)
         self._warn(result)
         return self
@@ -228,7 +281,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
-        check_number("ridge", self.ridge, least=0)
+        if self.ridge != "auto":
+            check_number("ridge", self.ridge, least=0)
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
@@ -239,13 +293,26 @@ class KernelLearner(KernelMap, PSDEstimator):
         problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())
         geometry, solver = self._resolve_geometry(), self._resolve_solver(rng)
         check_scale(geometry)
+        start_of = partial(self._compute_start, problem, kernel, geometry, rng, coordinates)
+        rank, auto = self.rank, is_auto(self.rank)
+        if auto:
+            check_auto("rank", self.init, solver, geometry)
+            largest = min(len(kernel.values) if self.init == "kernel" else n, n - 1)
+            choice = RankSearch(solver, geometry, journal, copy_generator(rng), max(largest, 1), start_of).choose(
+                problem
+            )
+            rank, self.rank_path_ = choice.rank, choice.trials
         with journal.phase("start"):
-            start = self._compute_start(problem, kernel, geometry, rng, coordinates)
-        result = self._minimize(problem, geometry.point(start.astype(dtype)), solver, journal)
+            start = start_of(rank)
+        result = self._minimize(problem, geometry.point(start), solver, journal)
+        self._certify(problem, result, coordinates, journal, self.certificate or auto)
         G = result.point.G
         self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
-        ridge = self.ridge * (kernel.values[0] if len(kernel.values) else 1.0)
-        self._store_map(X, kernel, self.factor_, kernel.solve(self.factor_.astype(np.float64), ridge))
+        self.rank_ = self.factor_.shape[1]
+        embedding = self.factor_.astype(np.float64)
+        self.ridge_ = kernel.choose_ridge(embedding) if self.ridge == "auto" else float(self.ridge)
+        ridge = self.ridge_ * (kernel.values[0] if len(kernel.values) else 1.0)
+        self._store_map(X, kernel, self.factor_, kernel.solve(embedding, ridge))
         return result
 
     def _compute_start(
@@ -255,18 +322,19 @@ class KernelLearner(KernelMap, PSDEstimator):
         geometry: Geometry,
         rng: np.random.Generator,
         coordinates: Coordinates,
+        rank: Any,
     ) -> Matrix:
         """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
         n = problem.n_features
-        if self.rank is not None:
-            check_rank(self.rank, n)
-        rank = resolve_rank(self.rank, n, geometry, "n_samples")
+        if rank is not None:
+            check_rank(rank, n)
+        rank = resolve_rank(rank, n, geometry, "n_samples")
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if name == "identity" and rank < n else self.init
         situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
         G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
-        if name == "kernel":
-            return G
-        G = G - G.mean(axis=0) if rank < n else G
-        return fit_scale(problem, G) if name else G
+        if name != "kernel":
+            G = G - G.mean(axis=0) if rank < n else G
+            G = fit_scale(problem, G) if name else G
+        return G.astype(problem.dtype)

@@ -19,6 +19,7 @@ from gramian.estimators._dissimilarities import (
     read_matrix,
     read_pairs,
 )
+from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -43,8 +44,11 @@ class SStressMDS(PSDEstimator):
 
     Parameters
     ----------
-    n_components : int
-        The dimension r of the embedding, less than the number of samples.
+    n_components : int or "auto"
+        The dimension r of the embedding, less than the number of samples. "auto" adds columns one by one, by the
+        certificate of the dimension below, to embeddings of three quarters of the pairs. It takes the lowest dimension
+        that fits and predicts perfectly; with noise, the lowest whose cost on the other pairs is within one standard
+        error of the best. `init` is not used then.
     squared : bool
         True if dissimilarities are given as squared distances.
     metric : str or callable
@@ -67,11 +71,13 @@ class SStressMDS(PSDEstimator):
         The number of pairs in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
+    certificate : bool
+        True sets `certificate_` for a given dimension too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
         gives the same result to rounding.
     random_state : int, RandomState, Generator or None
-        The seed of init="random" and of the order of mini-batches; nothing else is random.
+        The seed of init="random", of the order of mini-batches, and of the pairs that n_components="auto" holds out.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
     verbose : int
@@ -83,6 +89,12 @@ class SStressMDS(PSDEstimator):
         One row per sample; also available as factor_.
     stress_ : float
         √(Σ weight (‖g_i - g_j‖² - δ_ij²)² / Σ weight δ_ij⁴) over the known pairs: 0 for a perfect fit.
+    rank_ : int
+        The dimension r.
+    rank_path_ : list of RankTrial
+        With n_components="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    certificate_ : gramian.certificate.Certificate
+        How far the cost is from the lowest in any dimension; with n_components="auto" or certificate=True.
     n_iter_ : int
         The number of iterations; of epochs for solver="online".
     converged_ : bool
@@ -107,6 +119,10 @@ class SStressMDS(PSDEstimator):
     >>> model = SStressMDS(n_components=2).fit(distances)
     >>> round(float(np.linalg.norm(model.embedding_[0] - model.embedding_[3])), 6)
     5.0
+    >>> points = np.random.default_rng(0).standard_normal((30, 3))
+    >>> distances = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> SStressMDS(n_components="auto", random_state=0).fit(distances).rank_
+    3
     >>> model.partial_fit_pairs([[0, 4], [1, 4], [2, 4]], [1.0, 2.0, 20**0.5]).embedding_.shape  # one more sample
     (5, 2)
     """
@@ -117,7 +133,7 @@ class SStressMDS(PSDEstimator):
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: Any = 2,
         *,
         squared: bool = False,
         metric: Any = "precomputed",
@@ -128,6 +144,7 @@ class SStressMDS(PSDEstimator):
         tol: float = 1e-14,
         batch_size: int = 32,
         n_epochs: int = 5,
+        certificate: bool = False,
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
@@ -143,6 +160,7 @@ class SStressMDS(PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.certificate = certificate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
@@ -297,20 +315,23 @@ class SStressMDS(PSDEstimator):
             raise ValueError(f"geometry={self.geometry!r} is of full rank. Choose 'scaled', 'flat' or 'polar'.")
         coordinates = Coordinates.of_nodes(known.n_samples, known.squared.dtype, known.squared)
         scaled = known._replace(squared=coordinates.targets(known.squared))
-        scaled = check_and_connect(scaled, self.n_components)
+        auto = is_auto(self.n_components)
+        scaled = check_and_connect(scaled, 1 if auto else self.n_components)
         journal.cost_scale, rng = coordinates.cost_scale(Squared()), self._make_generator()
         solver = self._resolve_solver(rng)
         problem = self._build_problem(scaled, coordinates)
-        with journal.phase("start"):
-            if before is None:
-                start = self._compute_start(problem, scaled, coordinates, rng)
-            else:
-                grown = add_samples(coordinates.to_solver(before, problem.dtype), scaled, self.n_components)
-                start = fit_scale_if_far(problem, grown)
+        if before is None and auto:
+            check_auto("n_components", self.init, solver, geometry)
+            choice = RankSearch(solver, geometry, journal, rng, known.n_samples - 1).choose(problem)
+            start, self.rank_path_ = choice.factor, choice.trials
+        else:
+            with journal.phase("start"):
+                start = self._compute_start(problem, scaled, coordinates, rng, before)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
+        self._certify(problem, result, coordinates, journal, self.certificate or auto)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
-        self.embedding_, self._dissimilarities = self.factor_, known
+        self.embedding_, self._dissimilarities, self.rank_ = self.factor_, known, self.factor_.shape[1]
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)
         if self._is_precomputed():
             self.n_features_in_ = known.n_samples
@@ -323,9 +344,17 @@ class SStressMDS(PSDEstimator):
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
     def _compute_start(
-        self, problem: Problem, known: Dissimilarities, coordinates: Coordinates, rng: np.random.Generator
+        self,
+        problem: Problem,
+        known: Dissimilarities,
+        coordinates: Coordinates,
+        rng: np.random.Generator,
+        before: Matrix | None,
     ) -> Matrix:
-        """Return the start (n, r), in the solver's coordinates."""
+        """Return the start (n, r), in the solver's coordinates; that of an earlier embedding, unless it is None."""
+        if before is not None:
+            r = before.shape[1] if is_auto(self.n_components) else self.n_components
+            return fit_scale_if_far(problem, add_samples(coordinates.to_solver(before, problem.dtype), known, r))
         situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
         start = resolve_start(self.init, situation, r, choices=choices, auto="classical", rows="n_samples")

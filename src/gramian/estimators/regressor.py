@@ -10,18 +10,19 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
+from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._regression import (
     Data,
     balance_columns,
     check_shape,
     make_measurement,
+    read_data,
     rescale_loss,
-    zero_is_best,
+    warn_if_zero_is_best,
 )
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
@@ -33,7 +34,6 @@ from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
 from gramian.solvers.online import Memory, Schedule
 from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
-from gramian.warn import warn_user
 
 __all__ = ["PSDRegressor"]
 
@@ -56,8 +56,10 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
 
     Parameters
     ----------
-    rank : int or None
-        The rank r of W; None for full rank.
+    rank : int, "auto" or None
+        The rank r of W; None for full rank. "auto" adds columns one by one, by the certificate of the rank below, to
+        fits of three quarters of the samples. It takes the lowest rank that fits and predicts perfectly. With noise it
+        takes the lowest rank whose cost on the other samples is within one standard error of the best.
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean", "grassmann"} or Geometry
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" learns
@@ -68,7 +70,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     loss : {"squared", "huber", "linear", "hinge", "logistic"} or Loss
         The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)
-        The start. "auto" is "identity" at full rank, else "spectral".
+        The start. "auto" is "identity" at full rank, else "spectral". rank="auto" starts from what it found.
     n_init : "auto" or int
         The number of starts: `init`, then random ones; the lowest cost is kept, and a perfect fit ends the search.
         "auto" tries random starts, up to 12, only after init="auto" and where local minima occur: a squared loss,
@@ -86,6 +88,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         The number of measurements in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
+    certificate : bool
+        True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
         gives the same result to rounding.
@@ -100,6 +104,12 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     ----------
     factor_ : array, shape (d, r)
         G, with W = G Gᵀ.
+    rank_ : int
+        The rank r.
+    rank_path_ : list of RankTrial
+        With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    certificate_ : gramian.certificate.Certificate
+        How far W is from the best positive semidefinite matrix of any rank; with rank="auto" or certificate=True.
     n_iter_ : int
         The number of iterations; of epochs for solver="online".
     converged_ : bool
@@ -126,11 +136,14 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     >>> model = PSDRegressor(rank=2, random_state=0).fit(X, y)
     >>> model.factor_.shape, bool(model.score(X, y) > 0.9999)
     ((6, 2), True)
+    >>> found = PSDRegressor(rank="auto", random_state=0).fit(X, y)
+    >>> found.rank_, found.certificate_.is_global
+    (2, True)
     """
 
     def __init__(
         self,
-        rank: int | None = 2,
+        rank: int | str | None = 2,
         *,
         geometry: str | Geometry = "scaled",
         solver: str | Solver = "cg",
@@ -142,6 +155,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         tol: float = 1e-6,
         batch_size: int = 32,
         n_epochs: int = 5,
+        certificate: bool = False,
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
@@ -158,6 +172,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.tol = tol
         self.batch_size = batch_size
         self.n_epochs = n_epochs
+        self.certificate = certificate
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
@@ -214,7 +229,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             journal = self._open_journal()
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
-            data = self._validate(X, y, sample_weight, sense, reset=not continuing)
+            data = read_data(self, X, y, sample_weight, sense, reset=not continuing)
             if not (continuing or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
                 raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
@@ -229,27 +244,25 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
                 geometry = self._choose_geometry(problem, stream)
-            with journal.phase("start"):
-                factor = (
-                    self._load_factor(coordinates)
-                    if continuing
-                    else self._compute_start(problem, rng, coordinates, geometry)
-                )
+            if is_auto(self.rank):
+                factor = self._search_rank(problem, solver, geometry, journal, rng)
+            else:
+                with journal.phase("start"):
+                    start = (problem, rng, coordinates, geometry)
+                    factor = self._load_factor(coordinates) if continuing else self._compute_start(*start)
             result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
             n_starts = getattr(self, "n_starts_", 1)
             if not resume:
                 result, n_starts = self._try_starts(result, problem, solver, geometry, coordinates, journal, rng)
+            self._certify(problem, result, coordinates, journal, self.certificate or is_auto(self.rank))
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             self.n_starts_ = n_starts
             schedule = getattr(result.memory, "schedule", None)
             self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
         if not resume:
             self._warn(result)
-            if not bounded and zero_is_best(data):
-                warn_user(
-                    "no prediction should be above 0, but x' W x is never below 0: W = 0 is the best fit, and all "
-                    "predictions are near 0. Change the sign of y, or add a constant to it."
-                )
+            if not bounded:
+                warn_if_zero_is_best(data)
         return self
 
     def _solve(
@@ -296,6 +309,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         before = {name: getattr(self, name) for name in ("history_", "timings_") if resume and hasattr(self, name)}
         earlier = getattr(self, "n_iter_", 0) if resume else 0
         self._store_result(factor, result, journal)
+        self.rank_ = self.factor_.shape[1]
         self.n_iter_ += earlier
         for name, value in before.items():
             setattr(self, name, value)
@@ -323,29 +337,6 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         check_is_fitted(self)
         return self.factor_ @ self.factor_.T
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
-        """Return validated data, without the samples of weight 0."""
-        X, y = validate_input(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            allow_nd=True,
-            y_numeric=True,
-        )
-        check_shape(X)
-        n = X.shape[0]
-        weight = validate_weight(sample_weight, n, X.dtype)
-        senses = validate_sense(sense, n)
-        y = y.astype(np.float64)
-        if not weight.all():
-            kept = np.flatnonzero(weight)
-            X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
-        return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype))
-
     def _build_problem(self, data: Data, coordinates: Coordinates, loss: Loss) -> Problem:
         """Return the problem of the data in the given coordinates."""
         if not (loss.bounded or self._resolve_geometry().bounded):
@@ -363,13 +354,22 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         rank = resolve_rank(self.rank, problem.n_features, geometry)
         return initial_factor(self.init, problem, rank, rng, coordinates)
 
+    def _search_rank(
+        self, problem: Problem, solver: Solver, geometry: Geometry, journal: Journal, rng: np.random.Generator
+    ) -> Matrix:
+        """Return a start (d, r) of the rank that was found."""
+        check_auto("rank", self.init, solver, geometry)
+        search = RankSearch(solver, geometry, journal, copy_generator(rng), problem.n_features)
+        _, factor, self.rank_path_ = search.choose(problem)
+        return factor
+
     def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
         """Return the settings of growing subsets; None without them, or if the solver is online."""
         if isinstance(self.growing, Growing):
             return self.growing if solver.stops else None
         if not isinstance(self.growing, bool | np.bool_):
             raise ValueError(f"growing={self.growing!r} is not valid. Give True, False, or a Growing.")
-        wanted = self.growing and solver.stops and isinstance(self.init, str)
+        wanted = self.growing and solver.stops and isinstance(self.init, str) and not is_auto(self.rank)
         return Growing(seed=int(rng.integers(2**31))) if wanted else None
 
     def _load_factor(self, coordinates: Coordinates) -> Matrix:

@@ -1,0 +1,266 @@
+"""The choice of a rank: columns are added by certificates of the lower ranks, and judged on held-out measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.certificate import Certifier, append_column
+from gramian.geometries import Geometry
+from gramian.objective import Block, Evaluation, Problem, Term
+from gramian.solvers import Journal, Solver, minimize
+from gramian.types import Matrix, Vector
+
+__all__ = ["RankChoice", "RankSearch", "RankTrial", "check_auto", "is_auto"]
+
+# The share of the measurements that is held out.
+HELD_OUT = 0.25
+# A solution of the path: its relative decrease at the end, its largest number of iterations, and the share of the cost
+# of W = 0 below which the fit is perfect.
+TOLERANCE, ITERATIONS, PERFECT = 1e-5, 300, 1e-8
+# A perfect fit predicts held-out measurements to this share of the cost of W = 0; others fit more than there is.
+PREDICTED = 1e-4
+# The path ends after so many ranks that do not lower the held-out cost by this share.
+PATIENCE, IMPROVEMENT = 3, 0.01
+# A solution replaces that of its rank if its cost is lower by this share.
+LOWER = 1e-3
+# Columns whose squared singular value is at most this share of the largest are dropped from a perfect fit at once.
+NEGLIGIBLE = 1e-3
+
+
+class RankTrial(NamedTuple):
+    """A rank that was tried, with costs in the user's units.
+
+    Attributes
+    ----------
+    rank : int
+    cost : float
+        The cost of the measurements that were learned from.
+    held_out_cost : float
+        The cost of those that were held out.
+    gap : float
+        How far the first cost is at most above that of the best positive semidefinite matrix.
+    """
+
+    rank: int
+    cost: float
+    held_out_cost: float
+    gap: float
+
+
+class RankChoice(NamedTuple):
+    """The chosen rank, a factor (d, r) to start from, and the ranks that were tried."""
+
+    rank: int
+    factor: Matrix
+    trials: list[RankTrial]
+
+
+class Step(NamedTuple):
+    """A solution of the path: its evaluation, the loss of each held-out measurement (m,), and the gap."""
+
+    evaluation: Evaluation
+    losses: Vector
+    gap: float
+
+    @property
+    def rank(self) -> int:
+        """The rank of the solution."""
+        return self.evaluation.point.G.shape[1]
+
+    @property
+    def held_out_cost(self) -> float:
+        """The cost of the held-out measurements."""
+        return float(self.losses.sum())
+
+    def trial(self, scale: float) -> RankTrial:
+        """Return the trial, with costs multiplied by a scale."""
+        costs = (scale * cost for cost in (self.evaluation.value, self.held_out_cost, self.gap))
+        return RankTrial(self.rank, *costs)
+
+
+class RankSearch(NamedTuple):
+    """The search for a rank.
+
+    Attributes
+    ----------
+    solver : Solver
+        A batch solver.
+    geometry : Geometry
+        One with points of every rank.
+    journal : Journal
+        That of the fit; passes and seconds of the search are added to it.
+    rng : numpy.random.Generator
+        Draws the held-out measurements.
+    largest : int
+        The largest rank.
+    start_of : callable, optional
+        Returns the start (d, r) of a rank r. By default a rank starts from the solution of the rank below, with one
+        more column; rank 1 from W = 0.
+    """
+
+    solver: Solver
+    geometry: Geometry
+    journal: Journal
+    rng: np.random.Generator
+    largest: int
+    start_of: Callable[[int], Matrix] | None = None
+
+    def choose(self, problem: Problem) -> RankChoice:
+        """Return the lowest rank of a perfect fit, or else the one chosen by held-out measurements.
+
+        The latter is the lowest rank whose held-out cost exceeds the lowest by at most one standard error.
+        """
+        learned, held_out = self.split(problem)
+        path: list[Step] = []
+        for step in self.walk(learned, held_out):
+            path.append(step)
+            # The gradient of a perfect fit is zero, so that it has no further column.
+            perfect = is_perfect(step.evaluation)
+            predicts = perfect and step.held_out_cost <= PREDICTED * held_out.value_at_zero
+            if predicts or (perfect and self.start_of is None) or has_settled(path):
+                break
+        with self.journal.phase("lower ranks"):
+            if predicts:
+                factor = self.reduce(step.evaluation)
+            else:
+                path = path if self.start_of else self.sweep_back(path, held_out)
+                factor = simplest(path).evaluation.point.G
+        self.journal.passes += learned.passes + held_out.passes
+        return RankChoice(factor.shape[1], factor, [step.trial(self.journal.cost_scale) for step in path])
+
+    def split(self, problem: Problem) -> tuple[Problem, Problem]:
+        """Return the problem of the measurements to learn from, and that of those held out."""
+        m = len(problem.sampled.measurement)
+        if m == 1:
+            return problem, problem
+        order = self.rng.permutation(m)
+        n_held = min(max(int(HELD_OUT * m), 1), m - 1)
+        return take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held]))
+
+    def walk(self, learned: Problem, held_out: Problem) -> Iterator[Step]:
+        """Yield a solution of each rank from 1 on, until one is a global minimum."""
+        certifier = Certifier(learned)
+        evaluation = learned.evaluate(certifier.zero)
+        descent = certifier.descent(evaluation)
+        for rank in range(1, self.largest + 1):
+            with self.journal.phase(f"rank {rank}"):
+                start = append_column(evaluation, descent.vector) if self.start_of is None else self.start_of(rank)
+                evaluation = self.solve(learned, start)
+                descent = certifier.descent(evaluation)
+                step = Step(evaluation, losses_of(held_out, evaluation.point.G), descent.gap)
+            yield step
+            if self.start_of is None and descent.eigenvalue >= 0:
+                break
+
+    def solve(self, problem: Problem, factor: Matrix) -> Evaluation:
+        """Return the evaluation at the solution from a start (d, r)."""
+        point = self.geometry.point(factor)
+        result = minimize(problem, self.solver, point, max_iter=ITERATIONS, tol=TOLERANCE, perfect=PERFECT)
+        return problem.evaluate(result.point)
+
+    def sweep_back(self, path: list[Step], held_out: Problem) -> list[Step]:
+        """Return the path with lower costs, where the leading part of the next solution leads to one.
+
+        A solution of a rank can be a local minimum. At a higher rank these are rarer. The sweep starts below the best
+        rank, and ends after two ranks that stay as they are.
+        """
+        path, unchanged = list(path), 0
+        best = min(range(len(path)), key=lambda k: path[k].held_out_cost)
+        for k in range(min(best, len(path) - 2), -1, -1):
+            evaluation = path[k].evaluation
+            found = self.solve(evaluation.problem, truncate(path[k + 1].evaluation.point.G, path[k].rank))
+            if found.value < (1 - LOWER) * evaluation.value:
+                gap = max(path[k].gap - evaluation.value + found.value, 0.0)
+                path[k], unchanged = Step(found, losses_of(held_out, found.point.G), gap), 0
+            elif (unchanged := unchanged + 1) == 2:
+                break
+        return path
+
+    def reduce(self, evaluation: Evaluation) -> Matrix:
+        """Return the factor of the lowest rank that still fits perfectly, from that of a perfect fit."""
+        problem, factor = evaluation.problem, evaluation.point.G
+        sigma = np.linalg.svd(factor, compute_uv=False)
+        rank = max(int(np.sum(sigma**2 > NEGLIGIBLE * sigma[0] ** 2)), 1)
+        rank = rank if rank < factor.shape[1] else rank - 1
+        while rank >= 1:
+            found = self.solve(problem, truncate(factor, rank))
+            if not is_perfect(found):
+                if rank + 1 >= factor.shape[1]:
+                    break
+                rank += 1
+                continue
+            factor, rank = found.point.G, rank - 1
+        return factor
+
+
+def has_settled(path: list[Step]) -> bool:
+    """Return True after several ranks that do not lower the held-out cost."""
+    costs = [step.held_out_cost for step in path]
+    return len(costs) > PATIENCE and min(costs[-PATIENCE:]) > (1 - IMPROVEMENT) * min(costs[:-PATIENCE])
+
+
+def simplest(path: list[Step]) -> Step:
+    """Return the solution of the lowest rank whose held-out cost exceeds the lowest by at most one standard error."""
+    best = min(path, key=lambda step: step.held_out_cost)
+    for step in path:
+        excess = step.losses - best.losses
+        # Losses are weighted; the standard error of their sum is that of as many independent terms.
+        error = float(np.sum((excess - excess.mean()) ** 2)) ** 0.5
+        if float(excess.sum()) <= error:
+            return step
+    return best
+
+
+def losses_of(problem: Problem, factor: Matrix) -> Vector:
+    """Return the weighted losses of the measurements of a problem, without those of weight 0."""
+    term, features = problem.count(1).sampled, problem.blocks[0].features
+    weighted = np.flatnonzero(term.weight)
+    prediction = term.predict(features.image(factor)).astype(np.float64)
+    values = term.loss(prediction, term.target.astype(np.float64), term.sense).value
+    return (term.weight * values)[weighted].astype(np.float64)
+
+
+def is_auto(rank: Any) -> bool:
+    """Return True if the rank is to be chosen."""
+    return isinstance(rank, str) and rank == "auto"
+
+
+def check_auto(name: str, init: Any, solver: Solver, geometry: Geometry) -> None:
+    """Raise a ValueError if init, solver or geometry do not suit a rank that is to be chosen, the parameter `name`."""
+    if not isinstance(init, str):
+        raise ValueError(f"{name}='auto' needs a start of every rank, but init is an array. Give init by its name.")
+    if not solver.stops:
+        raise ValueError(f"{name}='auto' needs a batch solver. Choose solver='cg', or a number for {name}.")
+    if geometry.full_rank or geometry.bounded:
+        raise ValueError(f"{name}='auto' needs matrices of every rank. Choose geometry='scaled', 'flat' or 'polar'.")
+
+
+def is_perfect(evaluation: Evaluation) -> bool:
+    """Return True if the cost is zero, up to the precision of the path."""
+    return bool(evaluation.value <= PERFECT * evaluation.problem.value_at_zero)
+
+
+def truncate(factor: Matrix, rank: int) -> Matrix:
+    """Return the leading part (d, rank) of a factor."""
+    left, sigma, _ = np.linalg.svd(factor, full_matrices=False)
+    return np.ascontiguousarray(left[:, :rank] * sigma[:rank])
+
+
+def take_part(problem: Problem, rows: Vector) -> Problem:
+    """Return the problem of some measurements, with W of the same size; its weights have the same sum."""
+    term, features = problem.sampled, problem.blocks[0].features
+    if term.separable:
+        taken, samples = term.take(rows)
+        features = features if samples is None else features.take(samples)
+        weight = taken.weight
+    else:
+        # Measurements of several samples stay where they are: the rows of W may be those samples.
+        taken, weight = term, np.zeros_like(term.weight)
+        weight[rows] = term.weight[rows]
+    total = weight.sum(dtype=np.float64)
+    scaled = (weight * (term.weight.sum(dtype=np.float64) / total)).astype(weight.dtype)
+    part = Term(taken.measurement, taken.target, taken.loss, taken.sense, scaled)
+    return Problem([Block(features, [part])], problem.execution)

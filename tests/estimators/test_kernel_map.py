@@ -1,0 +1,110 @@
+"""The map of new samples: its ridge, its warnings, and decompositions that several fits share."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from gramian import KernelLearner
+
+
+def blobs(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.standard_normal((n, d)) + 2 * np.eye(3, d)[y], y
+
+
+def farthest(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.linalg.norm(model.transform(X), axis=1).max() / np.linalg.norm(model.embedding_, axis=1).max()
+
+
+def test_the_default_ridge_is_safe_where_the_kernel_is_nearly_singular():
+    # As many samples as features: the smallest eigenvalues of the kernel are near zero.
+    X, y = blobs(41, 40)
+    X[20:] = X[:21] + 1e-3 * np.random.default_rng(1).standard_normal((21, 40))
+    fresh, _ = blobs(200, 40, seed=2)
+    plain, safe = (KernelLearner(2, ridge=ridge, random_state=0, init="random").fit(X, y) for ridge in (0.0, "auto"))
+    assert farthest(plain, fresh) > 100
+    assert safe.ridge_ > 0
+    assert farthest(safe, fresh) < 3
+
+
+def test_a_map_that_cannot_go_astray_has_no_ridge():
+    X, y = blobs(60, 4)
+    model = KernelLearner(3, random_state=0).fit(X, y)
+    assert model.ridge_ == 0
+    assert farthest(model, X) <= 1.5
+
+
+def test_the_ridge_has_the_lowest_leave_one_out_error():
+    X, y = blobs(30, 5)
+    model = KernelLearner(2, kernel="rbf", gamma=0.01, init="random", random_state=0).fit(X, y)
+    kernel, G = model.decompose(X), model.embedding_
+    errors = []
+    for ridge in (1e-8, model.ridge_):
+        left_out = []
+        for i in range(30):
+            kept = np.delete(np.arange(30), i)
+            K, mean = kernel.kernel[np.ix_(kept, kept)], G[kept].mean(axis=0)
+            centre = np.eye(29) - 1 / 29
+            row = kernel.kernel[i, kept] - K.mean(axis=0)
+            level = ridge * kernel.values[0]
+            left_out.append(
+                mean + row @ centre @ np.linalg.solve(centre @ K @ centre + level * np.eye(29), G[kept] - mean)
+            )
+        errors.append(np.sum((np.array(left_out) - G) ** 2))
+    assert errors[1] < errors[0]
+
+
+def test_the_ridge_does_not_depend_on_units():
+    X, y = blobs(30, 5)
+    settings = {"kernel": "precomputed", "init": "random", "random_state": 0}
+    K = rbf_kernel(X, gamma=0.01)
+    assert len({KernelLearner(2, **settings).fit(unit * K, y).ridge_ for unit in (2.0**-60, 1.0, 2.0**60)}) == 1
+
+
+def test_images_far_outside_are_told():
+    X, y = blobs(60, 4)
+    model = KernelLearner(2, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match=r"1 of 2 samples are mapped to coordinates up to .* the map extrapolates"):
+        model.transform(np.vstack([X[0], 1000 * X[1]]))
+
+
+def test_samples_without_a_near_training_sample_are_told():
+    X, y = blobs(60, 4)
+    model = KernelLearner(2, kernel="rbf", random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="2 of 3 samples have kernel values"):
+        model.transform(np.vstack([X[0], X[:2] + 100]))
+
+
+def test_a_kernel_given_as_samples_is_told():
+    X, y = blobs(30, 4)
+    with pytest.warns(UserWarning, match="Give kernel='precomputed'"):
+        KernelLearner(2, random_state=0).fit(rbf_kernel(X), y)
+
+
+def test_fits_share_a_decomposition():
+    X, y = blobs(40, 4)
+    model = KernelLearner(2, kernel="rbf", random_state=0)
+    decomposed = model.decompose(X)
+    own, shared = KernelLearner(2, kernel="rbf", random_state=0).fit(X, y), model.fit(X, y, decomposed)
+    assert np.array_equal(own.embedding_, shared.embedding_)
+    assert np.array_equal(own.transform(X), shared.transform(X))
+    pairs, target = [[0, 1], [0, 2]], [0.1, 2.0]
+    again = model.fit_pairs(X, pairs, target, decomposed=decomposed).embedding_
+    assert np.array_equal(again, KernelLearner(2, kernel="rbf", random_state=0).fit_pairs(X, pairs, target).embedding_)
+
+
+def test_a_decomposition_of_something_else_is_refused():
+    X, y = blobs(40, 4)
+    model = KernelLearner(2, kernel="rbf")
+    decomposed = model.decompose(X)
+    with pytest.raises(ValueError, match="but X has shape"):
+        model.fit(X[:30], y[:30], decomposed)
+    with pytest.raises(ValueError, match="but the estimator has"):
+        KernelLearner(2, kernel="linear").fit(X, y, decomposed)
+    with pytest.raises(TypeError, match="make one by decompose"):
+        model.fit(X, y, X)
