@@ -60,7 +60,7 @@ def fit_scale_if_far(problem: Problem, G: Matrix) -> Matrix:
     >>> from gramian.measurements import Each
     >>> from gramian.starts.scale import fit_scale_if_far
     >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([9.0, 9.0]))])])
-    >>> [fit_scale_if_far(problem, np.full((2, 1), size)).ravel()[0] for size in (4.0, 1e6)]
+    >>> [float(fit_scale_if_far(problem, np.full((2, 1), size))[0, 0]) for size in (4.0, 1e6)]
     [4.0, 3.0]
     """
     fitted = fit_scale(problem, G)
