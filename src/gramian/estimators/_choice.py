@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,11 @@ __all__ = ["Choice", "choose_plan"]
 #: A trial uses at most so many samples, of which a third is held out.
 PART, HELD_OUT = 1800, 1 / 3
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
-ENOUGH, MOST_SPLITS = 400, 4
+ENOUGH, MOST_SPLITS = 250, 4
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
+#: Of plans whose errors differ by less than this factor, the first is taken.
+TIED = 1.03
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
 NEIGHBOURS = (1, 3, 5, 7, 9)
 #: With more features than this the samples are not compared in plain Euclidean distance.
@@ -91,7 +93,8 @@ def choose_plan(
         for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
-    best = plans[int(np.argmin([means[plan.name] for plan in plans]))]
+    lowest = min(means[plan.name] for plan in plans)
+    best = next(plan for plan in plans if means[plan.name] <= TIED * lowest)
     rivals = ("start", "euclid") if rank == situation.features.shape[1] else ("start",)
     warn_if_useless(best.name, {name: means[name] for name in (best.name, *rivals) if name in means}, splits)
     return Chosen(best, Choice(best.name, means))
@@ -193,20 +196,29 @@ class Trial:
 
     def errors(self, plans: list[Plan]) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
-        starts: dict[tuple[str, int | None], Matrix] = {}
-        errors: dict[str, float] = {}
-        for plan in plans:
-            key = (plan.start, plan.rank)
-            if key not in starts:
-                starts[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
-            stages = tuple(with_labels(stage, self.labels, self.weight).brief() for stage in plan.stages)
-            learned = learn_by_plan(self.learner, self.situation, plan._replace(stages=stages), starts[key], Journal())
-            errors[plan.name] = self.error(learned.result.point.G)
-        errors["start"] = min(self.error(start) for start in starts.values())
+        factors: dict[tuple[Any, ...], Matrix] = {}
+        errors = {plan.name: self.error(self.learn(plan, factors)) for plan in plans}
+        errors["start"] = min(self.error(factor) for known, factor in factors.items() if len(known) == 2)
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         if self.span is None and d <= LARGEST_EUCLID:
             errors["euclid"] = self.error(np.eye(d, dtype=dtype))
         return errors
+
+    def learn(self, plan: Plan, factors: dict[tuple[Any, ...], Matrix]) -> Matrix:
+        """Return the factor (d, r) that a plan learns; stages that it shares with an earlier plan are not repeated.
+
+        `factors` has those that are known, by start, rank and stages; new ones are added to it.
+        """
+        key: tuple[Any, ...] = (plan.start, plan.rank)
+        if key not in factors:
+            factors[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
+        for stage in plan.stages:
+            before, key = factors[key], (*key, id(stage))
+            if key not in factors:
+                brief = with_labels(stage, self.labels, self.weight).brief()
+                single = plan._replace(stages=(brief,))
+                factors[key] = learn_by_plan(self.learner, self.situation, single, before, Journal()).result.point.G
+        return factors[key]
 
     def error(self, factor: Matrix) -> float:
         """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers.
