@@ -499,3 +499,42 @@ def test_a_named_start_is_tried_once():
     assert not [name for name in named if "discriminants" in name]
     free = MetricLearner(random_state=0).fit(X, y).choice_.errors
     assert [name for name in free if "discriminants" in name]
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic", "hinge"])
+def test_other_losses_of_pairs_and_triplets(loss, rng):
+    X = rng.standard_normal((120, 4))
+    near = np.abs(X[:, None, 0] - X[:, 0]) < 0.3
+    pairs = rng.integers(120, size=(600, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    y = np.where(near[pairs[:, 0], pairs[:, 1]], 1, -1)
+    by_pairs = MetricLearner(2, loss=loss, random_state=0).fit_pairs(X, pairs, y)
+    by_labels = MetricLearner(2, loss=loss, constraints="triplets", random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    for model in (by_pairs, by_labels):
+        assert model.history_["cost"][-1] < model.history_["cost"][0]
+        W = model.get_mahalanobis_matrix()
+        assert W[0, 0] > 3 * np.diag(W)[1:].max()
+    # The units of X do not matter.
+    scaled = MetricLearner(2, loss=loss, random_state=0).fit_pairs(X * 2.0**12, pairs, y)
+    np.testing.assert_allclose(scaled.components_, by_pairs.components_, rtol=1e-6, atol=1e-8)
+
+
+def test_outliers_count_less_with_huber(rng):
+    X = rng.standard_normal((200, 5))
+    pairs = rng.integers(200, size=(2000, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    truth = np.diag([4.0, 1.0, 0.2, 0.2, 0.2])
+    difference = X[pairs[:, 0]] - X[pairs[:, 1]]
+    target = np.einsum("ij,jk,ik->i", difference, truth, difference)
+    target[::20] *= 30
+    errors = {}
+    for loss in ("squared", "huber"):
+        model = MetricLearner(loss=loss, regularisation=0, max_iter=2000, random_state=0)
+        W = model.fit_pairs(X, pairs, target=target, sense="equal").get_mahalanobis_matrix()
+        errors[loss] = np.linalg.norm(W - truth)
+    assert errors["huber"] < 0.5 * errors["squared"]
+
+
+def test_a_loss_without_a_least_value_is_refused(rng):
+    with pytest.raises(ValueError, match="loss='linear' has no lower bound"):
+        MetricLearner(1, loss="linear").fit_triplets(rng.standard_normal((5, 2)), [[0, 1, 2]])

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gramian.coordinates import Coordinates
-from gramian.estimators._checks import resolve_regularisation
+from gramian.estimators._checks import resolve_part, resolve_regularisation
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._rounds import ended_as_planned, round_length
-from gramian.objective import Block, Problem
+from gramian.losses import LOSSES, Loss, Squared
+from gramian.objective import Block, Problem, Term
+from gramian.objective.terms import Summand
 from gramian.situation import Situation
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result
 from gramian.supervision import Begun, Plan, Supervision
@@ -72,12 +74,12 @@ def learn_stage(
         penalties = Penalties()
     else:
         penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
-    length = round_length(supervision, resume)
+    length, loss = round_length(supervision, resume), resolve_loss(learner)
     if resume and not solver.stops:
         solver = ConjugateGradient()
     for index in range(1 if resume else supervision.n_rounds):
         with journal.phase("constraints" if index else "problem"):
-            terms = supervision.terms(situation, factor, index)
+            terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
         # Mini-batches need a problem of one term, the constraints.
         used = terms if solver.stops else terms[:1]
         rows = supervision.subset(index)
@@ -88,6 +90,27 @@ def learn_stage(
         if result.ending is Ending.HALTED:
             break
     return result
+
+
+def resolve_loss(learner: MetricLearner) -> Loss:
+    """Return the loss of a learner; raise a ValueError if it has no least value."""
+    loss = resolve_part("loss", learner.loss, LOSSES, Loss)
+    if not loss.bounded:
+        raise ValueError(f"loss={learner.loss!r} has no lower bound. Choose 'squared', 'huber', 'logistic' or 'hinge'.")
+    return loss
+
+
+def with_loss(term: Summand, loss: Loss) -> Summand:
+    """Return a term of squared violations with another loss of violations in units of its typical target.
+
+    Other terms are returned as they are: that of the pull is linear, and neighbourhoods have no targets.
+    """
+    if isinstance(loss, Squared) or not isinstance(term, Term) or not isinstance(term.loss, Squared):
+        return term
+    typical = float(np.sqrt(np.mean(term.target.astype(np.float64) ** 2))) or 1.0
+    # The weights of squares are divided by those of the typical target.
+    weight = term.weight * term.weight.dtype.type(typical ** (2 - loss.degree))
+    return replace(term, loss=loss.rescaled(typical), weight=weight)
 
 
 def complete_factor(G: Matrix, rank: int) -> Matrix:

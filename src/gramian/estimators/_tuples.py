@@ -1,4 +1,4 @@
-"""Learning a distance from pairs, triplets and quadruplets."""
+"""Learning a distance from pairs, triplets, quadruplets, and supervision of one's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LearnsFromTuples"]
 
 
 class LearnsFromTuples:
-    """The methods of `MetricLearner` that learn from tuples of points: `fit_pairs`, `fit_triplets`, and so on."""
+    """The methods of `MetricLearner` that learn from other than labels: `fit_pairs`, `fit_triplets`, and so on."""
 
     preprocessor: Any
     bounds_: Bounds
@@ -25,6 +25,30 @@ class LearnsFromTuples:
     ) -> Self:
         """Learn from samples (n, d) and what is asked of them."""
         raise NotImplementedError
+
+    def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
+        """Learn from a `Supervision` object, for example of a class of your own.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+        supervision : Supervision
+            What is asked of the distance; it is not changed.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from gramian import MetricLearner
+        >>> from gramian.supervision import LabelPairs
+        >>> X, y = load_iris(return_X_y=True)
+        >>> MetricLearner(2, random_state=0).fit_supervised(X, LabelPairs(y, 500)).components_.shape
+        (2, 4)
+        """
+        return self._fit(X, supervision)
 
     def fit_pairs(
         self,

@@ -20,6 +20,7 @@ from gramian.estimators._threshold import Calibration
 from gramian.estimators._tuples import LearnsFromTuples
 from gramian.execution import Execution
 from gramian.geometries import Geometry
+from gramian.losses import Loss
 from gramian.solvers import Solver
 from gramian.starts import Situation, resolve_start
 from gramian.supervision import GivenPairs, Supervision, Targets
@@ -75,6 +76,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         triplets of n labels, but 0.03 at full rank if n >= 2 d; 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose
         d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs; 1.5 d/m but at
         most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
+    loss : {"squared", "huber", "logistic", "hinge"} or Loss
+        The loss of pairs, triplets and quadruplets, for violations in units of the typical target, or of the margin.
     init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
         The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
         directions if r exceeds the number of discriminants.
@@ -176,6 +179,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         regularization: float | str | None = None,
         pull: float = 0.1,
         shrinkage: float | str = "auto",
+        loss: str | Loss = "squared",
         init: str | Matrix = "auto",
         warm_start: bool = False,
         geometry: str | Geometry = "scaled",
@@ -202,6 +206,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self.regularization = regularization
         self.pull = pull
         self.shrinkage = shrinkage
+        self.loss = loss
         self.init = init
         self.warm_start = warm_start
         self.geometry = geometry
@@ -255,30 +260,6 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
     def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from numbers y (n,): neighbours should predict them, as `gramian.supervision.Targets` explains."""
         return learn_targets(self, X, Targets(y, sample_weight))
-
-    def fit_supervised(self, X: Any, supervision: Supervision) -> Self:
-        """Learn from a `Supervision` object, for example of a class of your own.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        supervision : Supervision
-            What is asked of the distance; it is not changed.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from gramian import MetricLearner
-        >>> from gramian.supervision import LabelPairs
-        >>> X, y = load_iris(return_X_y=True)
-        >>> MetricLearner(2, random_state=0).fit_supervised(X, LabelPairs(y, 500)).components_.shape
-        (2, 4)
-        """
-        return self._fit(X, supervision)
 
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Continue from the current metric with new labelled samples, or tuples of points.
