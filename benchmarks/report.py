@@ -30,6 +30,7 @@ SECTIONS = {
     "rank": "The rank that is found",
     "isolet": "A distance of low rank",
     "metric": "Distances at every rank",
+    "published": "Beside a published table",
     "pairs": "Distances from pairs",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",

@@ -22,6 +22,8 @@ __all__ = ["LabelChoice"]
 MANY_TARGETS, MANY_IMPOSTORS = 10, 30
 #: How many times the usual penalty a strong one is.
 STRONG = 5.0
+#: With more samples than this, and at least this rank, triplets of all samples are better than neighbourhoods of some.
+LARGE, NOT_SO_LOW = 16_000, 10
 #: Up to this rank all plans of full rank are tried.
 LARGEST_RANK = 300
 #: A distance of full rank is tried at a rank of classes - 1, from so many on, with so many features for each.
@@ -44,7 +46,7 @@ class LabelChoice(Supervision):
     --------
     >>> from gramian.supervision import LabelChoice
     >>> [plan.name for plan in LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)]
-    ['neighbourhoods', 'strong neighbourhoods', 'triplets', 'many triplets', 'many triplets, then neighbourhoods']
+    ['neighbourhoods', 'many triplets, then neighbourhoods', 'strong neighbourhoods', 'many triplets', 'triplets']
     """
 
     from_labels = True
@@ -80,12 +82,14 @@ class LabelChoice(Supervision):
         near = LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
         if rank == n_features:
             return self.full_rank_plans(triplets, many, near, rank)
+        by_triplets = [Plan("many triplets", (many,)), Plan("triplets", (triplets,))]
+        if len(self) > LARGE and rank >= NOT_SO_LOW:
+            return by_triplets
         return [
             Plan("neighbourhoods", (near,)),
-            Plan("strong neighbourhoods", (replace(near, strength=STRONG),)),
-            Plan("triplets", (triplets,)),
-            Plan("many triplets", (many,)),
             Plan("many triplets, then neighbourhoods", (many, near)),
+            Plan("strong neighbourhoods", (replace(near, strength=STRONG),)),
+            *by_triplets,
         ]
 
     def full_rank_plans(
@@ -97,10 +101,9 @@ class LabelChoice(Supervision):
             Plan("discriminants", (LabelStart(self.labels, self.sample_weight),), "lda"),
         ]
         if rank <= LARGEST_RANK:
-            plans += [
-                Plan("neighbourhoods from discriminants", (near,), "lda"),
-                Plan("triplets from discriminants", (triplets,), "lda"),
-            ]
+            plans.append(Plan("triplets from discriminants", (triplets,), "lda"))
+            if len(self) <= LARGE:
+                plans.append(Plan("neighbourhoods from discriminants", (near,), "lda"))
         low = len(np.unique(self.labels)) - 1
         if LEAST_LOW_RANK <= low <= rank / FEATURES_PER_RANK:
             plans.append(Plan("many triplets of low rank", (many,), "lda", low))
