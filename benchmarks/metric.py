@@ -103,7 +103,7 @@ def main(
         if not found:
             continue
         means = {m: float(np.mean([errors[m] for errors in found.values()])) for m in next(iter(found.values()))}
-        print(f"{'mean':16}{'full' if rank is None else rank!s:>5} {means}", flush=True)
+        print(f"{'mean':16}{'full' if rank is None else rank!s:>5} {describe(means)}", flush=True)
         rivals = {m: value for m, value in means.items() if m not in ("ours", *(() if rank is None else ("Euclid",)))}
         best = min(rivals, key=rivals.__getitem__)
         task = f"5-NN errors on {len(found)} sets, {'full rank' if rank is None else f'rank {rank}'}"
