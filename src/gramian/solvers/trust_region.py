@@ -40,8 +40,7 @@ class TrustRegion(Solver):
         a fifth. On other geometries they are the same.
     max_inner : int
         The largest number of inner iterations per step. An inner iteration costs two passes over the data. They also
-        end when they add little to the decrease of the model: the sooner the less the last step lowered the cost, and
-        the farther the fit is from a perfect one.
+        end when they add little to the decrease of the model, the sooner the less the last step lowered the cost.
     precision : float
         The inner iterations stop when the gradient of the model is at most this fraction of its initial norm. The
         fraction decreases as the minimum is approached.
@@ -79,8 +78,7 @@ class TrustRegion(Solver):
         wanted = self.model == "newton" or (self.model == "auto" and memory.left > POOR)
         newton = wanted and point.curve(evaluation.gradient).straight
         operator = evaluation.hessian if newton else evaluation.gauss_newton
-        gain = max(GAIN * memory.left, min(FAR * evaluation.level, 1.0))
-        stop = Stop(min(self.precision, norm / memory.first_norm), gain, self.max_inner)
+        stop = Stop(min(self.precision, norm / memory.first_norm), GAIN * memory.left, self.max_inner)
         precondition = partial(point.precondition, level=evaluation.level)
         proposed, length, decrease = truncated_cg(
             point, operator, precondition, evaluation.gradient, memory.radius, stop
@@ -109,9 +107,6 @@ FLAT = 1e-10
 # The k-th inner iteration is the last if it adds less than this share of the mean decrease of all k, where the last
 # step hardly lowered the cost; where it lowered it much, a smaller share.
 GAIN = 0.5
-# Far from a fit that share is at least this multiple of √(f/f(0)): the minimum of a model far from a fit may be in a
-# valley to infinity, as in the completion of matrices, where one row of the factor grows and fits its entries alone.
-FAR = 2.0
 # A step that leaves more than this of the cost shows that the Gauss-Newton model is poor.
 POOR = 0.8
 
