@@ -135,7 +135,7 @@ def score_method(task: Task, method: str, rank: int, n_pairs: int, alpha: float,
     wanted = {"rank": rank, "n_pairs": n_pairs, "alpha": alpha, "random_state": seed, "kernel": "precomputed"}
     model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
     # Every method starts from the same decomposition, which is made once and is no part of anyone's time.
-    model._decompose = lambda K, given=None: task.given
+    model._decompose = lambda K: task.given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clock = perf_counter()

@@ -70,21 +70,21 @@ def test_no_step_far_from_a_minimum_is_stuck(problem):
 
 def test_rounds_cut_short_on_purpose_are_not_called_converged(wine):
     """No rule held after four rounds of 15 iterations; nor is that worth a warning."""
-    model = MetricLearner(5, tol=1e-14, random_state=0).fit(*wine)
+    model = MetricLearner(5, constraints="triplets", tol=1e-14, random_state=0).fit(*wine)
     assert model.n_iter_ == 60
     assert not model.converged_
     assert model.message_ == "15 iterations in each of n_rounds=4 rounds, as planned; no stopping rule held in the last"
 
 
 def test_a_rule_that_holds_in_the_last_round_is_convergence(wine):
-    model = MetricLearner(5, tol=0.1, random_state=0).fit(*wine)
+    model = MetricLearner(5, constraints="triplets", tol=0.1, random_state=0).fit(*wine)
     assert model.converged_
     assert model.message_ == "relative decrease of the cost below tol"
 
 
 def test_advice_on_max_iter_says_what_a_round_takes(wine):
     with pytest.warns(ConvergenceWarning, match=r"max_iter=14 reached.*of which a round takes 15 at most, or n_rounds"):
-        MetricLearner(5, tol=1e-14, max_iter=14, random_state=0).fit(*wine)
+        MetricLearner(5, constraints="triplets", tol=1e-14, max_iter=14, random_state=0).fit(*wine)
 
 
 def test_online_solvers_have_no_rule_to_hold(rng):
@@ -96,7 +96,8 @@ def test_online_solvers_have_no_rule_to_hold(rng):
 
 def test_the_history_runs_through_all_rounds(wine):
     records = []
-    model = MetricLearner(5, tol=1e-14, random_state=0, callback=lambda record: records.append(record) and False)
+    settings = {"constraints": "triplets", "tol": 1e-14, "random_state": 0}
+    model = MetricLearner(5, callback=lambda record: records.append(record) and False, **settings)
     history = model.fit(*wine).history_
     np.testing.assert_array_equal(history["iteration"], np.arange(61))
     assert [record.iteration for record in records] == list(range(61))
@@ -113,7 +114,7 @@ def test_a_callback_ends_all_rounds(wine):
 
 
 def test_progress_shows_every_tenth_iteration_the_last_one_and_the_reason(wine, capsys):
-    model = MetricLearner(5, tol=1e-14, n_rounds=3, random_state=0, verbose=1).fit(*wine)
+    model = MetricLearner(5, constraints="triplets", tol=1e-14, n_rounds=3, random_state=0, verbose=1).fit(*wine)
     lines = capsys.readouterr().err.splitlines()
     shown = [int(line.split()[0]) for line in lines if re.match(r" +\d+ ", line)]
     assert shown == [0, 10, 20, 30, 40, 45]

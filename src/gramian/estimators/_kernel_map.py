@@ -47,13 +47,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The kernel of the samples, by the parameters of the estimator."""
         return InputKernel.from_estimator(self)
 
-    def _decompose(self, X: Any, given: DecomposedKernel | None = None) -> DecomposedKernel:
-        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel.
+    def _decompose(self, X: Any) -> DecomposedKernel:
+        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
+        return self._input_kernel.decompose(X)
 
-        One that is given is checked against the parameters and the shape of X, and returned.
-        """
-        if given is None:
-            return self._input_kernel.decompose(X)
+    def _check_decomposed(self, X: Any, given: DecomposedKernel) -> DecomposedKernel:
+        """Return a decomposed kernel that is given; raise an error unless it fits the parameters and the shape of X."""
         if not isinstance(given, DecomposedKernel):
             raise TypeError(f"decomposed is of type {type(given).__name__}; make one by decompose(X).")
         if given.settings != self._input_kernel:

@@ -203,11 +203,17 @@ def fit_stages(learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None)
 
 
 def find_plan(supervision: Supervision, name: str | None, rank: int, n_features: int) -> Plan:
-    """Return the plan of this name; or, at ranks that have none of this name, the one with its last stage."""
+    """Return the plan of this name; or, at ranks that have none of this name, one with the same kind of last stage.
+
+    Where there is none either, the fit chooses by trials of its own.
+    """
     plans = {plan.name: plan for plan in supervision.plans(rank, n_features)}
-    if name is None or len(plans) == 1:
-        return Plan("", (supervision,))
-    return plans.get(name) or plans[name.removesuffix(" from discriminants").split(", then ")[-1]]
+    if name is not None and len(plans) > 1:
+        last = name.removesuffix(" from discriminants").split(", then ")[-1]
+        for known in (name, last, f"{last} from discriminants", last.removeprefix("many ").removeprefix("strong ")):
+            if known in plans and plans[known].rank is None:
+                return plans[known]
+    return Plan("", (supervision,))
 
 
 def choose_plans(task: Task, learner: MetricLearner, rows: Vector, ranks: list[int | None]) -> Plans:

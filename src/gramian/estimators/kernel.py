@@ -225,7 +225,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
             with journal.phase("kernel"):
-                kernel = self._decompose(X, decomposed)
+                kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
         self._warn(result)
@@ -266,7 +266,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal = self._open_journal()
             with journal.phase("kernel"):
-                kernel = self._decompose(X, decomposed)
+                kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
             result = self._learn(X, kernel, constraints, weight, self._make_generator(), journal)
         self._warn(result)
         return self

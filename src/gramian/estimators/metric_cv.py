@@ -114,6 +114,8 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         ranks, mean and standard_error: the score against the rank.
     plans_ : list of dict
         For each fold the plan of each rank, by name; empty where there was no choice, or each fit has its own.
+    message_ : str
+        Why the last fit ended.
     n_splits_ : int
         The number of folds.
     components_, factor_, spectrum_, threshold_, bounds_, choice_
