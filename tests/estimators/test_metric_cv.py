@@ -134,9 +134,12 @@ def test_plans_are_found_at_every_rank():
     names = {plan.name for rank in (2, 5) for plan in choice.plans(rank, 5)}
     for name in names:
         for rank in (2, 5):
-            assert find_plan(choice, name, rank, 5).name in [plan.name for plan in choice.plans(rank, 5)]
+            known = [plan.name for plan in choice.plans(rank, 5)]
+            # At low rank the discriminants are the start of all plans; each fit then chooses.
+            assert find_plan(choice, name, rank, 5).name in (known if name != "discriminants" or rank == 5 else [""])
     assert find_plan(choice, "triplets from discriminants", 2, 5).name == "triplets"
-    assert find_plan(choice, "many triplets, then neighbourhoods", 5, 5).name == "neighbourhoods"
+    last = find_plan(choice, "many triplets, then neighbourhoods", 5, 5)
+    assert last.name == "neighbourhoods from discriminants"
 
 
 def test_without_a_choice_no_plan_is_tried(wine, monkeypatch):
