@@ -210,7 +210,8 @@ def find_plan(supervision: Supervision, name: str | None, rank: int, n_features:
     plans = {plan.name: plan for plan in supervision.plans(rank, n_features)}
     if name is not None and len(plans) > 1:
         last = name.removesuffix(" from discriminants").split(", then ")[-1]
-        for known in (name, last, f"{last} from discriminants", last.removeprefix("many ").removeprefix("strong ")):
+        kind = last.removeprefix("many ").removeprefix("strong ")
+        for known in (name, last, kind, f"{kind} from discriminants"):
             if known in plans and plans[known].rank is None:
                 return plans[known]
     return Plan("", (supervision,))
