@@ -112,8 +112,11 @@ class PSDEstimator(BaseEstimator):
     def _certify(
         self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal, wanted: bool
     ) -> None:
-        """Set certificate_ if it is wanted; else drop that of an earlier fit."""
+        """Set certificate_ if it is wanted; else drop that of an earlier fit, and the ranks tried by it."""
         self.__dict__.pop("certificate_", None)
+        rank = getattr(self, "rank", getattr(self, "n_components", None))
+        if not (isinstance(rank, str) and rank == "auto"):
+            self.__dict__.pop("rank_path_", None)
         if wanted:
             with journal.phase("certificate"):
                 certifier = Certifier(problem, coordinates, journal.cost_scale)

@@ -15,6 +15,7 @@ from gramian.solvers import Journal
 from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
 from gramian.supervision.checks import has_partner
+from gramian.supervision.sampling import with_every_class
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -27,6 +28,8 @@ __all__ = ["Choice", "choose_plan"]
 PART, HELD_OUT = 1800, 1 / 3
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
 ENOUGH, MOST_SPLITS = 250, 4
+#: Of a rare class a part has so many samples, if there are as many.
+LEAST_OF_A_CLASS = 6
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
 #: Of plans whose errors differ by less than this factor, the first is taken.
@@ -74,12 +77,12 @@ def choose_plan(
         plans = [plan for plan in plans if plan.rank is None]
     if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
         plans = [next((plan for plan in plans if plan.name == "triplets"), plans[0])]
-    if resume and hasattr(learner, "choice_"):
+    if resume and len(plans) > 1 and hasattr(learner, "choice_"):
         usable = [plan for plan in plans if plan.stages[-1].round_length != 0]
         plan = next((plan for plan in usable if plan.name == learner.choice_.plan), usable[0])
-        return Chosen(plan._replace(stages=plan.stages[-1:]), learner.choice_)
+        return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
     if len(plans) == 1 or resume:
-        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]), None)
+        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if resume else plans[0], None)
     assert situation.labels is not None
     labels = np.unique(situation.labels, return_inverse=True)[1]
     errors: dict[str, list[float]] = {}
@@ -87,7 +90,7 @@ def choose_plan(
     weight = supervision.sample_weight
     least = rank if rank < situation.features.shape[1] else 0
     if any(is_too_small(split, labels, weight, least) for split in splits):
-        usual = next(plan for plan in plans if plan.name == "triplets")
+        usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
     for split in splits:
         for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
@@ -143,12 +146,15 @@ def draw_splits(labels: Vector, rng: np.random.Generator) -> list[Split]:
 def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
     """Return a split of so many samples, with the classes in their proportions; two of each class are not held out."""
     order = rng.permutation(len(labels))[:size]
+    if size < len(labels):
+        rare = np.setdiff1d(with_every_class(order, labels, LEAST_OF_A_CLASS), order)
+        order = np.concatenate([order, rng.permutation(rare)])
     # The position of each sample among those of its class, in random order, decides.
     by_class = order[np.argsort(labels[order], kind="stable")]
     counts = np.bincount(labels[by_class])
     counts = counts[counts > 0]
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    position = np.arange(size) - np.repeat(starts, counts)
+    position = np.arange(len(order)) - np.repeat(starts, counts)
     quota = np.repeat(np.minimum(np.round(counts * HELD_OUT), np.maximum(counts - 2, 0)), counts)
     held = position < quota
     return Split(np.sort(by_class[~held]), np.sort(by_class[held]))
@@ -160,6 +166,8 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
     More than `least` samples must be left to learn from.
     """
     if len(split.test) < FEWEST or len(split.train) <= least:
+        return True
+    if len(np.unique(labels[split.train])) < 2 or not has_partner(labels[split.train]).any():
         return True
     if weight is None:
         return False

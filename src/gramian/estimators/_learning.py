@@ -82,6 +82,8 @@ def learn_stage(
             terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
         # Mini-batches need a problem of one term, the constraints.
         used = terms if solver.stops else terms[:1]
+        if not solver.stops and not isinstance(used[0], Term):
+            raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
         rows = supervision.subset(index)
         features = situation.features if rows is None else situation.features.take(rows)
         problem = Problem([Block(features, used), *penalties.blocks(start)], situation.execution)
@@ -131,8 +133,10 @@ def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool 
     what, anew = ("warm start", "Set warm_start=False") if warm else ("stream", "Call fit")
     if d != learner.n_features_in_:
         raise ValueError(f"X has {learner.n_features_in_} features, but the {what} has {d}. {anew} to start anew.")
-    if rank != r:
+    if rank != r and learner.n_components is not None:
         raise ValueError(f"n_components={rank}, but the {what} has {r}. {anew} to start anew.")
     if not learner.factor_.any():
         raise ValueError(f"the present distance is zero, so that a {what} cannot go on from it. {anew} to start anew.")
-    return coordinates.to_solver(learner.factor_, features.dtype)
+    # Full rank in the span of few samples is less than the number of features.
+    factor = complete_factor(learner.factor_, rank) if r < rank else learner.factor_
+    return coordinates.to_solver(factor, features.dtype)

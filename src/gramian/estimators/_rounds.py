@@ -127,7 +127,7 @@ def with_weight(supervision: Any, weight: Any) -> Supervision:
 
 def round_length(supervision: Supervision, resume: bool) -> int | None:
     """Return the maximum number of iterations of a round; None if only max_iter limits them."""
-    return STREAM_LENGTH if resume else supervision.round_length
+    return STREAM_LENGTH if resume and supervision.round_length != 0 else supervision.round_length
 
 
 def ended_as_planned(result: Result, supervision: Supervision, resume: bool) -> str:

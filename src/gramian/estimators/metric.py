@@ -347,6 +347,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self.message_ += WARM if warm else ""
         if choice is not None:
             self.choice_ = choice
+        elif not resume:
+            self.__dict__.pop("choice_", None)
         self.components_ = np.ascontiguousarray(self.factor_.T)
         self._n_features_out = self.factor_.shape[1]
         self.__dict__.update(learned_by.summary())

@@ -52,7 +52,9 @@ def discriminants(
     size = max(float(np.trace(within)), 1e-6 * float(np.trace(between))) / d
     within = (1 - RIDGE) * within + (max(RIDGE, 1e-9) * size if size > 0 else 1.0) * np.eye(d)
     found = min(rank, len(np.unique(labels)) - 1, d)
-    directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
+    directions = np.zeros((d, 0))
+    if found:
+        directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
     if found < rank:
         further = complete_directions(within + between, within, directions, rank - found)
         directions = np.hstack([directions, further])

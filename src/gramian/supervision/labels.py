@@ -11,7 +11,7 @@ from gramian.checks import check_number
 from gramian.objective import Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
-from gramian.supervision.pairs import Bounds, GivenPairs
+from gramian.supervision.pairs import SIGN_PENALTY, Bounds, GivenPairs
 from gramian.supervision.sampling import labelled_pairs, search_triplets
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
@@ -234,5 +234,6 @@ class LabelPairs(Supervision):
         raise TypeError("pairs have no bounds yet. Ask the supervision that begin returns for its terms.")
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return d/m: few pairs hardly move the distance."""
-        return n_features / len(self)
+        """Return 0.15 (d/m)² but at most d/m, as for given pairs with signs."""
+        ratio = n_features / len(self)
+        return min(ratio, SIGN_PENALTY * ratio**2)

@@ -11,6 +11,7 @@ from gramian.objective import Neighbourhoods
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.supervision.checks import has_partner, validate_anchor_weight, validate_labels
+from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
@@ -121,7 +122,7 @@ class LabelNeighbourhoods(Supervision):
         if n <= MOST_SAMPLES:
             return None
         rng = np.random.default_rng([self.seed, index])
-        drawn = np.sort(rng.choice(n, MOST_SAMPLES, replace=False))
+        drawn = with_every_class(rng.choice(n, MOST_SAMPLES, replace=False), self.labels, 2)
         return drawn if self.sample_weight is None else self.with_anchors(drawn, rng)
 
     def with_anchors(self, drawn: Vector, rng: np.random.Generator) -> Vector:

@@ -55,6 +55,7 @@ class GivenPairs(Supervision):
     y : array of +1 and -1, shape (m,)
         In place of target and sense: near and far pairs, with bounds from the distances under the start.
     sample_weight : array, shape (m,), optional
+        Weights of the pairs; those of weight 0 are left out.
     earlier : Bounds, optional
         The bounds of an earlier call, for signs of one kind only.
     one_kind : bool
@@ -99,19 +100,24 @@ class GivenPairs(Supervision):
         """
         pairs = validate_pairs(self.pairs, n_samples)
         weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64))
-        valid = replace(self, pairs=pairs, sample_weight=weight)
+        used = slice(None) if weight.all() else weight > 0
+        valid = replace(self, pairs=pairs[used], sample_weight=weight[used])
         if self.y is None:
             if self.bounds is not None:
                 raise ValueError(
                     "bounds are given without y: they are for pairs with signs. Give y, or target and sense."
                 )
             target, sense = validate_target(self.target, self.sense, len(pairs))
-            check_contradictions(pairs, target, sense)
-            return replace(valid, target=target, sense=sense)
+            valid = replace(valid, target=target[used], sense=sense[used])
+            check_contradictions(valid.pairs, valid.target, valid.sense)
+            return valid
         if self.target is not None or self.sense is not None:
             raise ValueError("y stands in place of target and sense. Give one or the other.")
         both = self.earlier is None and self.bounds is None and not self.one_kind
-        return replace(valid, y=validate_signs(self.y, len(pairs), both=both))
+        signs = validate_signs(self.y, len(pairs), both=both)[used]
+        if both and len(np.unique(signs)) < 2:
+            raise ValueError("y has one sign only where sample_weight is above 0. Weigh near and far pairs.")
+        return replace(valid, y=signs)
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""

@@ -18,7 +18,7 @@ from gramian.situation import Parts
 from gramian.supervision.checks import read_labels
 from gramian.types import Matrix, Vector
 
-__all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets"]
+__all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets", "with_every_class"]
 
 # Products of so many anchors with so many samples are read while they are in the cache.
 TILE = (128, 2048)
@@ -275,3 +275,23 @@ def combine(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
         [np.repeat(anchors, k * j), np.repeat(near, j, axis=1).ravel(), np.tile(far, (1, k)).ravel()]
     )
     return rows if near.min(initial=0) >= 0 and far.min(initial=0) >= 0 else rows[(rows >= 0).all(axis=1)]
+
+
+def with_every_class(drawn: Vector, labels: Vector, least: int) -> Vector:
+    """Return indices of samples, ascending: those drawn, and so many of every class that has fewer among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.supervision.sampling import with_every_class
+    >>> with_every_class(np.array([0, 3]), np.array([0, 0, 0, 0, 1, 1, 1]), least=2)
+    array([0, 3, 4, 5])
+    """
+    codes = np.unique(labels, return_inverse=True)[1]
+    counts, present = np.bincount(codes), np.bincount(codes[drawn], minlength=int(codes.max()) + 1)
+    rare = np.flatnonzero(present < np.minimum(counts, least))
+    if not rare.size:
+        return np.sort(drawn)
+    by_class, first = np.argsort(codes, kind="stable"), np.cumsum(counts) - counts
+    more = [by_class[first[c] : first[c] + min(counts[c], least)] for c in rare]
+    return np.unique(np.concatenate([drawn, *more]))

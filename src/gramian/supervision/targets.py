@@ -13,6 +13,7 @@ from gramian.objective import KernelRegression
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.supervision.neighbourhoods import FEW, MOST_ANCHORS, MOST_SAMPLES, SCALES, TRIED, mean_variance
+from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
@@ -23,6 +24,8 @@ __all__ = ["Targets"]
 PRICE = 1.0
 #: The start discriminates between so many groups of targets, or between groups of so many samples if these are fewer.
 GROUPS, LEAST_GROUP = 10, 10
+#: A round has at least so many samples of positive weight, if there are as many.
+LEAST_ANCHORS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +136,9 @@ class Targets(Supervision):
         n = len(self.y)
         if n <= MOST_SAMPLES:
             return None
-        return np.sort(np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False))
+        drawn = np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False)
+        weighed = np.ones(n, bool) if self.sample_weight is None else np.asarray(self.sample_weight) > 0
+        return with_every_class(drawn, weighed, LEAST_ANCHORS)
 
     def draw(self, index: int, count: int) -> KernelRegression:
         """Return the kernel regression of a round: at most so many anchors, of positive weight."""
