@@ -124,7 +124,7 @@ def explicit_cost(model: PSDRegressor, data: Regression, G: np.ndarray) -> float
 
 def require_predictions(model: PSDRegressor, data: Regression) -> None:
     """Require that predictions are those of explicit matrices, up to rounding."""
-    G, eps = model.factor_, float(np.finfo(model.factor_.dtype).eps)
+    G, eps = model.factor_, max(float(np.finfo(model.factor_.dtype).eps), data.samples.eps)
     with np.errstate(all="ignore"):
         wanted, scale = predict_traces(data.matrices, G), prediction_scale(data, G)
     limits = np.finfo(data.samples.dtype)

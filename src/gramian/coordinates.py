@@ -161,7 +161,7 @@ class Coordinates:
     def to_user(self, G: Matrix) -> Matrix:
         """Return the factor for the user's data, (d, r), from the solver's."""
         lifted = G if self.span is None else self.span.lift(G)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             factor = lifted * lifted.dtype.type(self.units.data / self.units.target**0.5)
             factor = factor if self.columns is None else factor * self.columns[:, None].astype(G.dtype)
         if np.isfinite(lifted).all() and (not np.isfinite(factor).all() or (lifted.any() and not factor.any())):

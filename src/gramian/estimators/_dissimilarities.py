@@ -18,6 +18,9 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities", "read_matrix", "read_pairs"]
 
+# An embedding is shifted by at most so many times its size.
+LARGEST_SHIFT = 1e3
+
 
 def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities:
     """Return the squared dissimilarities of a matrix (n, n), each known pair once."""
@@ -201,6 +204,6 @@ def align(G: Matrix, before: Matrix | None) -> Matrix:
         return np.where(G[np.argmax(np.abs(G), axis=0), np.arange(G.shape[1])] < 0, -G, G)
     left, _, right = np.linalg.svd(common.T @ (before - before.mean(axis=0)))
     mean = before.mean(axis=0)
-    # A mean that is rounding may be large beside G, if that is much smaller than before.
-    rounding = len(before) * np.finfo(before.dtype).eps * largest(before)
-    return (G @ (left @ right) + np.where(np.abs(mean) <= rounding, 0, mean)).astype(G.dtype)
+    # Beside a mean that is much larger, which may be one of rounding, G would lose its digits.
+    shift = mean if largest(mean) <= LARGEST_SHIFT * largest(G) else 0
+    return (G @ (left @ right) + shift).astype(G.dtype)

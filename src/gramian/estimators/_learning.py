@@ -14,6 +14,7 @@ from gramian.estimators._rounds import ended_as_planned, round_length
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.objective import Block, Problem, Term
 from gramian.objective.terms import Summand
+from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result
 from gramian.supervision import Begun, Plan, Supervision
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["WARM", "Ended", "Learned", "complete_factor", "learn_by_plan", "learn_stage", "load_factor"]
 
 
+#: The smallest ‖W‖², and the inverse of the largest, that a stream goes on from.
+SMALLEST_SQUARE = 1e-280
 #: The length of columns that complete a factor, beside its smallest singular value.
 SMALL_COLUMN = 1e-4
 #: The end of `message_` after a warm start.
@@ -139,4 +142,9 @@ def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool 
         raise ValueError(f"the present distance is zero, so that a {what} cannot go on from it. {anew} to start anew.")
     # Full rank in the span of few samples is less than the number of features.
     factor = complete_factor(learner.factor_, rank) if r < rank else learner.factor_
-    return coordinates.to_solver(factor, features.dtype)
+    factor = coordinates.to_solver(factor, features.dtype)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        square = squared_norm(factor.T @ factor)
+    if not SMALLEST_SQUARE < square < 1 / SMALLEST_SQUARE:
+        raise ValueError(f"X is on another scale than the {what}: beside it, the present distance is 0 or infinite.")
+    return factor

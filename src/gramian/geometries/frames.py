@@ -26,9 +26,10 @@ def project(U: Matrix, D: Matrix) -> Matrix:
 
 
 def inverse_square_root(gram: Matrix) -> Matrix:
-    """Return the symmetric matrix gram^(-1/2), shape (r, r)."""
+    """Return the symmetric matrix gram^(-1/2), shape (r, r); one that is not finite if gram is singular."""
     w, V = np.linalg.eigh(gram)
-    return (V / np.sqrt(w)) @ V.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (V / np.sqrt(w)) @ V.T
 
 
 class PolarDecomposition(NamedTuple):
