@@ -182,7 +182,9 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         coordinates = centred @ components.T
         for i in np.flatnonzero(np.isnan(X).any(axis=1)):
             observed = ~np.isnan(X[i])
-            coordinates[i] = np.linalg.lstsq(components[:, observed].T, centred[i, observed], rcond=None)[0]
+            # Residuals, which are not used, may overflow.
+            with np.errstate(over="ignore"):
+                coordinates[i] = np.linalg.lstsq(components[:, observed].T, centred[i, observed], rcond=None)[0]
         return coordinates
 
     def inverse_transform(self, X: Any) -> Matrix:
