@@ -32,7 +32,7 @@ ENOUGH, MOST_SPLITS = 250, 4
 LEAST_OF_A_CLASS = 6
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
-#: Of plans whose errors differ by less than this factor, the first is taken.
+#: Of plans of low rank whose errors differ by less than this factor, the first is taken.
 TIED = 1.03
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
 NEIGHBOURS = (1, 3, 5, 7, 9)
@@ -97,7 +97,8 @@ def choose_plan(
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     lowest = min(means[plan.name] for plan in plans)
-    best = next(plan for plan in plans if means[plan.name] <= TIED * lowest)
+    tied = TIED if rank < situation.features.shape[1] else 1.0
+    best = next(plan for plan in plans if means[plan.name] <= tied * lowest)
     rivals = ("start", "euclid") if rank == situation.features.shape[1] else ("start",)
     warn_if_useless(best.name, {name: means[name] for name in (best.name, *rivals) if name in means}, splits)
     return Chosen(best, Choice(best.name, means))
