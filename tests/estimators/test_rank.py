@@ -143,3 +143,11 @@ def test_a_chosen_rank_can_be_cloned_and_repeated():
     first, second = (clone(model).fit(X, y) for _ in range(2))
     assert np.array_equal(first.factor_, second.factor_)
     assert first.rank_path_ == second.rank_path_
+
+
+def test_pairs_of_weight_zero_are_not_held_out(rng):
+    X, weight = rng.standard_normal((40, 4)), np.zeros(40)
+    weight[0] = 1
+    pairs = np.array([[i, (i + 7) % 40] for i in range(40)])
+    model = KernelLearner("auto", random_state=0).fit_pairs(X, pairs, np.ones(40), 0, weight)
+    assert np.isfinite(model.embedding_).all()

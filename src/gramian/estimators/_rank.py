@@ -132,11 +132,11 @@ class RankSearch(NamedTuple):
         return RankChoice(factor.shape[1], factor, [step.trial(self.journal.cost_scale) for step in path])
 
     def split(self, problem: Problem) -> tuple[Problem, Problem]:
-        """Return the problem of the measurements to learn from, and that of those held out."""
-        m = len(problem.sampled.measurement)
+        """Return the problem of the measurements to learn from, and that of those held out; none has weight 0."""
+        order = self.rng.permutation(np.flatnonzero(problem.sampled.weight))
+        m = len(order)
         if m == 1:
             return problem, problem
-        order = self.rng.permutation(m)
         n_held = min(max(int(HELD_OUT * m), 1), m - 1)
         return take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held]))
 
