@@ -18,6 +18,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities", "read_matrix", "read_pairs"]
 
+# An embedding whose size is off by this factor is rescaled.
+FAR = 1024.0
 # An embedding is shifted by at most so many times its size.
 LARGEST_SHIFT = 1e3
 
@@ -167,6 +169,7 @@ def add_samples(embedding: Matrix, known: Dissimilarities, r: int) -> Matrix:
     n, total = len(embedding), known.n_samples
     if embedding.shape[1] != r:
         raise ValueError(f"n_components={r}, but the embedding has {embedding.shape[1]} columns. Call fit instead.")
+    embedding = near_scale(embedding, known)
     new = embedding.std() * np.random.default_rng(0).standard_normal((total - n, r))
     G = np.concatenate([embedding, new]).astype(known.squared.dtype)
     cuts = np.searchsorted(known.pairs[:, 0], np.arange(n, total + 1))
@@ -174,6 +177,16 @@ def add_samples(embedding: Matrix, known: Dissimilarities, r: int) -> Matrix:
         if last > first:
             G[sample] = trilaterate(G[known.pairs[first:last, 1]], known.squared[first:last])
     return G
+
+
+def near_scale(embedding: Matrix, known: Dissimilarities) -> Matrix:
+    """Return the embedding, rescaled to the size of the dissimilarities if it is 1024 times larger or smaller."""
+    size = largest(embedding - embedding.mean(axis=0))
+    wanted = float(np.sqrt(np.mean(known.squared, dtype=np.float64)))
+    if not (0 < size < np.inf and 0 < wanted < np.inf) or 1 / FAR <= wanted / size <= FAR:
+        return embedding
+    centred = embedding - embedding.mean(axis=0)
+    return centred / embedding.dtype.type(size) * embedding.dtype.type(wanted)
 
 
 def trilaterate(neighbours: Matrix, squares: Vector) -> Vector:
