@@ -10,45 +10,26 @@ from typing import NamedTuple
 import numpy as np
 
 from gramian._kernels.neighbourhoods import curvature_tile, line_tile, neighbourhood_tile
-from gramian._kernels.samples import add_scaled
 from gramian.losses.loss import Assessment, Derivatives
-from gramian.objective.terms import Curvature, Group, Pieces, Taken, cut_evenly
+from gramian.objective.softmax import (
+    Bend,
+    Slopes,
+    SoftmaxTerm,
+    Speeds,
+    Straight,
+    add_products,
+    product_tiles,
+    row_squares,
+    set_anchors,
+)
+from gramian.objective.terms import Curvature
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Neighbourhoods"]
 
-# A tile of anchors and samples has about so many entries, and a number of anchors between these.
-TILE_ENTRIES, LEAST_ANCHORS, MOST_ANCHORS = 1 << 17, 16, 128
-# A piece for a thread has at least so many entries; there are so many pieces at the most.
-ENTRIES_PER_PIECE, MOST_PIECES = 1 << 20, 8
-
-
-class Slopes(NamedTuple):
-    """The derivative of the objective in the squared distances at an image Z (N, r), as its product S = L Z.
-
-    L (N, N) is the Laplacian of the derivatives ∂f/∂d_ij; it is never formed.
-    """
-
-    Z: Matrix
-    S: Matrix
-
-
-class Bend(NamedTuple):
-    """The weights of the Gauss-Newton operator at an image Z along a velocity, (N, r) each."""
-
-    Z: Matrix
-    velocity: Matrix
-
-
-class Straight(NamedTuple):
-    """The images Z + s T along a straight curve, (N, r) each."""
-
-    Z: Matrix
-    T: Matrix
-
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhoods:
+class Neighbourhoods(SoftmaxTerm):
     """The sum over anchors i of weight_i · (-log p_i), where p_i is the probability of a neighbour of the same class.
 
     Sample j ≠ i is a neighbour of i with the probability exp(-d_ij) / Σ_k exp(-d_ik), where d_ij = ‖z_i - z_j‖². This
@@ -77,9 +58,6 @@ class Neighbourhoods:
     labels: Vector
     anchors: Vector = None  # type: ignore[assignment]
     weight: Vector = None  # type: ignore[assignment]
-    separable = False
-    #: A trial step costs as much as an evaluation.
-    costly = True
 
     def __post_init__(self) -> None:
         labels = np.unique(self.labels, return_inverse=True)[1]
@@ -87,19 +65,10 @@ class Neighbourhoods:
         if len(counts) < 2 or counts.max() < 2:
             raise ValueError("neighbourhoods need at least two classes, one of them with two samples.")
         anchors = np.flatnonzero(counts[labels] > 1) if self.anchors is None else np.asarray(self.anchors)
-        if anchors.ndim != 1 or not len(anchors) or anchors.min() < 0 or anchors.max() >= len(labels):
-            raise ValueError(f"anchors must be indices of the {len(labels)} samples, at least one.")
+        set_anchors(self, anchors, len(labels), labels=labels)
         if (counts[labels[anchors]] < 2).any():
             alone = int(anchors[np.argmax(counts[labels[anchors]] < 2)])
             raise ValueError(f"anchors contains {alone}, which is alone in its class and has no neighbour there.")
-        weight = np.full(len(anchors), 1 / len(anchors)) if self.weight is None else np.asarray(self.weight, np.float64)
-        if weight.shape != anchors.shape:
-            raise ValueError(f"weight has shape {weight.shape}; expected {anchors.shape}, one for each anchor.")
-        for name, value in (("labels", labels), ("anchors", anchors), ("weight", weight)):
-            object.__setattr__(self, name, value)
-
-    def __len__(self) -> int:
-        return len(self.anchors)
 
     @cached_property
     def sorting(self) -> Sorting:
@@ -121,24 +90,11 @@ class Neighbourhoods:
         if len(self.labels) != n_samples:
             raise ValueError(f"labels has {len(self.labels)} entries, but there are {n_samples} samples.")
 
-    def pieces(self, n_samples: int) -> Pieces:
-        """Return terms of consecutive anchors that add up to this one."""
-        count = min(MOST_PIECES, len(self) * n_samples // ENTRIES_PER_PIECE)
-        if count < 2:
-            return Pieces([self], [Group(self, 1)])
-        order = np.argsort(self.sorting.positions[self.anchors])
-        parts = [self.select(order[cut]) for cut in cut_evenly(len(self), count)]
-        return Pieces(parts, [Group(part, 1) for part in parts])
-
     def select(self, rows: Rows) -> Neighbourhoods:
         """Return the term of some anchors, with their weights."""
         part = replace(self, anchors=self.anchors[rows], weight=self.weight[rows])
         part.__dict__["sorting"] = self.sorting
         return part
-
-    def predict(self, Z: Matrix) -> Matrix:
-        """Return Z itself: the term is a function of all distances at once."""
-        return Z
 
     def value_and_slopes(self, prediction: Matrix) -> Assessment:
         """Return the value, the slopes, and the scale of the value's rounding error."""
@@ -186,10 +142,6 @@ class Neighbourhoods:
             form += curvature_tile(tile, speeds.tile(rows.positions), norms, rows.positions, rows.weight, columns)
         return Curvature(Bend(Z, velocity), max(form, 0.0))
 
-    def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> Straight:
-        """Return Z and T."""
-        return Straight(Z, T)
-
     def along(self, line: Straight, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
         Z, T = self.sorting.sort(self.predict_along(line, s)), self.sorting.sort(line.T)
@@ -203,28 +155,15 @@ class Neighbourhoods:
             line_tile(tile, speeds.tile(at), bend, norms, *rows, sums)
         return Derivatives(*(float(total) for total in sums[:3]))
 
-    def quartic(self, line: Straight) -> None:
-        """Return None: the value is no polynomial in s."""
+    @property
+    def order(self) -> Vector:
+        """The order of the anchors by class."""
+        return np.argsort(self.sorting.positions[self.anchors])
 
-    def predict_along(self, line: Straight, s: float) -> Matrix:
-        """Return Z + s T."""
-        return add_scaled(line.Z, line.T, float(s))
-
-    def take(self, rows: Rows) -> Taken:
-        """Return the term of some anchors, and None: their neighbours are all samples."""
-        return Taken(self.select(rows), None)
-
-    def tiles(self, Z: Matrix) -> Iterator[Tile]:
-        """Yield the products <z_i, z_j> of some anchors at a time with all samples, all in one array."""
-        n = len(Z)
-        count = int(np.clip(TILE_ENTRIES // n, LEAST_ANCHORS, MOST_ANCHORS))
-        space, columns = np.empty((min(count, len(self)), n), Z.dtype), np.ascontiguousarray(Z.T)
-        for start in range(0, len(self), count):
-            cut = slice(start, min(start + count, len(self)))
-            rows = self.rows.part(cut)
-            tile = space[: len(rows.positions)]
-            np.dot(Z[rows.positions], columns, out=tile)
-            yield Tile(cut, rows, tile)
+    def tiles(self, Z: Matrix) -> Iterator[AnchorTile]:
+        """Yield products of some anchors at a time with all samples, which are sorted by class."""
+        for cut, products in product_tiles(Z, self.rows.positions):
+            yield AnchorTile(cut, self.rows.part(cut), products)
 
 
 class Sorting(NamedTuple):
@@ -263,37 +202,9 @@ class Anchors(NamedTuple):
         return Anchors(*(array[cut] for array in self))
 
 
-class Tile(NamedTuple):
+class AnchorTile(NamedTuple):
     """Products of some anchors with all samples, shape (a, N), the anchors, and which of all anchors they are."""
 
     cut: slice
     rows: Anchors
     products: Matrix
-
-
-class Speeds(NamedTuple):
-    """The derivatives 2 <z_i - z_j, v_i - v_j> of squared distances along a velocity V of Z, in tiles."""
-
-    pairs: Matrix
-    columns: Matrix
-    own: Vector
-
-    @classmethod
-    def of(cls, Z: Matrix, V: Matrix) -> Speeds:
-        """Return the derivatives for an image and its velocity, (N, r) each."""
-        return cls(np.hstack([Z, V]), np.ascontiguousarray(np.hstack([V, Z]).T), np.einsum("ij,ij->i", Z, V))
-
-    def tile(self, rows: Vector) -> Matrix:
-        """Return the derivatives of some rows, shape (a, N)."""
-        return 2 * (self.own[rows, None] + self.own - np.dot(self.pairs[rows], self.columns))
-
-
-def row_squares(Z: Matrix) -> Vector:
-    """Return ‖z_i‖², shape (N,)."""
-    return np.einsum("ij,ij->i", Z, Z)
-
-
-def add_products(S: Matrix, tile: Matrix, rows: Vector, Z: Matrix) -> None:
-    """Subtract from S (N, k) the products with Z of a tile (a, N) of ∂f/∂d_ij and of its transpose."""
-    S -= np.dot(tile.T, Z[rows])
-    S[rows] -= np.dot(tile, Z)

@@ -1,0 +1,168 @@
+"""What terms of the softmax over all samples share: their anchors, their tiles, and what stays beside an image.
+
+Such a term is a sum over anchors i, of which each is a function of its squared distances d_ij to all samples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from gramian._kernels.samples import add_scaled
+from gramian.objective.terms import Group, Pieces, Taken, cut_evenly
+from gramian.types import Matrix, Rows, Vector
+
+__all__ = [
+    "Bend",
+    "Slopes",
+    "SoftmaxTerm",
+    "Speeds",
+    "Straight",
+    "add_products",
+    "product_tiles",
+    "row_squares",
+    "set_anchors",
+]
+
+# A tile of anchors and samples has about so many entries, and a number of anchors between these.
+TILE_ENTRIES, LEAST_ANCHORS, MOST_ANCHORS = 1 << 17, 16, 128
+# A piece for a thread has at least so many entries; there are so many pieces at the most.
+ENTRIES_PER_PIECE, MOST_PIECES = 1 << 20, 8
+
+
+class Slopes(NamedTuple):
+    """The derivative of the objective in the squared distances at an image Z (N, r), as its product S = L Z.
+
+    L (N, N) is the Laplacian of the derivatives ∂f/∂d_ij; it is never formed.
+    """
+
+    Z: Matrix
+    S: Matrix
+
+
+class Bend(NamedTuple):
+    """The weights of the Gauss-Newton operator at an image Z along a velocity, (N, r) each."""
+
+    Z: Matrix
+    velocity: Matrix
+
+
+class Straight(NamedTuple):
+    """The images Z + s T along a straight curve, (N, r) each."""
+
+    Z: Matrix
+    T: Matrix
+
+
+class Tile(NamedTuple):
+    """Products of some anchors with all samples, shape (a, N), and which of all anchors they are."""
+
+    cut: slice
+    products: Matrix
+
+
+class SoftmaxTerm(ABC):
+    """A sum over anchors, each a function of its distances to all samples."""
+
+    anchors: Vector
+    separable = False
+    #: A trial step costs as much as an evaluation.
+    costly = True
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    @abstractmethod
+    def select(self, rows: Rows) -> Self:
+        """Return the term of some anchors, with their weights."""
+
+    @property
+    def order(self) -> Vector:
+        """The order of the anchors in which pieces are cut."""
+        return np.arange(len(self))
+
+    def pieces(self, n_samples: int) -> Pieces:
+        """Return terms of consecutive anchors that add up to this one."""
+        count = min(MOST_PIECES, len(self) * n_samples // ENTRIES_PER_PIECE)
+        summand: Any = self
+        if count < 2:
+            return Pieces([summand], [Group(summand, 1)])
+        parts: list[Any] = [self.select(self.order[cut]) for cut in cut_evenly(len(self), count)]
+        return Pieces(parts, [Group(part, 1) for part in parts])
+
+    def predict(self, Z: Matrix) -> Matrix:
+        """Return Z itself: the term is a function of all distances at once."""
+        return Z
+
+    def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> Straight:
+        """Return Z and T."""
+        return Straight(Z, T)
+
+    def quartic(self, line: Straight) -> None:
+        """Return None: the value is no polynomial in s."""
+        return None
+
+    def predict_along(self, line: Straight, s: float) -> Matrix:
+        """Return Z + s T."""
+        return add_scaled(line.Z, line.T, float(s))
+
+    def take(self, rows: Rows) -> Taken:
+        """Return the term of some anchors, and None: their neighbours are all samples."""
+        return Taken(self.select(rows), None)
+
+
+def set_anchors(term: Any, anchors: Vector, n_samples: int, **others: Vector) -> None:
+    """Set the anchors, their weights and other arrays of a frozen term.
+
+    Raises a ValueError unless the anchors are indices of samples, and there is a weight for each.
+    """
+    if anchors.ndim != 1 or not len(anchors) or anchors.min() < 0 or anchors.max() >= n_samples:
+        raise ValueError(f"anchors must be indices of the {n_samples} samples, at least one.")
+    weight = np.full(len(anchors), 1 / len(anchors)) if term.weight is None else np.asarray(term.weight, np.float64)
+    if weight.shape != anchors.shape:
+        raise ValueError(f"weight has shape {weight.shape}; expected {anchors.shape}, one for each anchor.")
+    for name, value in {"anchors": anchors, "weight": weight, **others}.items():
+        object.__setattr__(term, name, value)
+
+
+def product_tiles(Z: Matrix, anchors: Vector) -> Iterator[Tile]:
+    """Yield the products <z_i, z_j> of some anchors at a time with all samples, all in one array."""
+    n, total = len(Z), len(anchors)
+    count = int(np.clip(TILE_ENTRIES // n, LEAST_ANCHORS, MOST_ANCHORS))
+    space, columns = np.empty((min(count, total), n), Z.dtype), np.ascontiguousarray(Z.T)
+    for start in range(0, total, count):
+        cut = slice(start, min(start + count, total))
+        tile = space[: cut.stop - start]
+        np.dot(Z[anchors[cut]], columns, out=tile)
+        yield Tile(cut, tile)
+
+
+class Speeds(NamedTuple):
+    """The derivatives 2 <z_i - z_j, v_i - v_j> of squared distances along a velocity V of Z, in tiles."""
+
+    pairs: Matrix
+    columns: Matrix
+    own: Vector
+
+    @classmethod
+    def of(cls, Z: Matrix, V: Matrix) -> Speeds:
+        """Return the derivatives for an image and its velocity, (N, r) each."""
+        return cls(np.hstack([Z, V]), np.ascontiguousarray(np.hstack([V, Z]).T), np.einsum("ij,ij->i", Z, V))
+
+    def tile(self, rows: Vector) -> Matrix:
+        """Return the derivatives of some rows, shape (a, N)."""
+        return 2 * (self.own[rows, None] + self.own - np.dot(self.pairs[rows], self.columns))
+
+
+def row_squares(Z: Matrix) -> Vector:
+    """Return ‖z_i‖², shape (N,)."""
+    return np.einsum("ij,ij->i", Z, Z)
+
+
+def add_products(S: Matrix, tile: Matrix, rows: Vector, Z: Matrix) -> None:
+    """Subtract from S (N, k) the products with Z of a tile (a, N) of ∂f/∂d_ij and of its transpose."""
+    S -= np.dot(tile.T, Z[rows])
+    S[rows] -= np.dot(tile, Z)
