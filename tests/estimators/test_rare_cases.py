@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 
 from gramian import MetricLearner, MetricLearnerCV, PSDRegressor
 from gramian.estimators import _choice
-from gramian.supervision import LabelNeighbourhoods, LabelTriplets, Plan, neighbourhoods, targets
+from gramian.supervision import LabelNeighbourhoods, LabelTriplets, Plan, anchors
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def iris():
 @pytest.mark.parametrize("n_rare", [2, 10])
 @pytest.mark.parametrize("constraints", ["auto", "neighbourhoods", "start"])
 def test_a_rare_class_among_many_samples(constraints, n_rare, rng, monkeypatch):
-    monkeypatch.setattr(neighbourhoods, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(anchors, "MOST_SAMPLES", 200)
     monkeypatch.setattr(_choice, "PART", 150)
     X, y = rng.standard_normal((2000, 4)), np.zeros(2000, int)
     X[:n_rare] += 3
@@ -34,7 +34,7 @@ def test_targets_with_a_ceiling(rng):
 
 
 def test_targets_of_few_weights_among_many_samples(rng, monkeypatch):
-    monkeypatch.setattr(targets, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(anchors, "MOST_SAMPLES", 200)
     X, weight = rng.standard_normal((2000, 3)), np.zeros(2000)
     weight[:2] = 1
     for seed in range(3):

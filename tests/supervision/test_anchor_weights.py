@@ -8,7 +8,7 @@ import pytest
 from gramian import MetricLearner
 from gramian.estimators import _choice
 from gramian.features import Array
-from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelPairs, LabelTriplets, Situation, neighbourhoods
+from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelPairs, LabelTriplets, Situation, anchors
 from gramian.supervision.triplets import MARGIN
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -140,7 +140,7 @@ def test_held_out_errors_are_weighted_means(labelled):
 
 
 def test_many_samples_of_which_few_have_weights_keep_their_anchors(monkeypatch):
-    monkeypatch.setattr(neighbourhoods, "MOST_SAMPLES", 20)
+    monkeypatch.setattr(anchors, "MOST_SAMPLES", 20)
     labels = np.arange(400) // 2
     weight = np.where(np.isin(np.arange(400), [7, 250]), 1.0, 0.0)
     supervision = LabelNeighbourhoods(labels, sample_weight=weight).validate(400)

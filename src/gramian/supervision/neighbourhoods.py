@@ -8,26 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from gramian.objective import Neighbourhoods
-from gramian.penalties import squared_norm
 from gramian.situation import Situation
+from gramian.supervision.anchors import FEW, TRIED, anchor_counts, draw_anchors, draw_samples, scale_start, trace_price
 from gramian.supervision.checks import has_partner, validate_anchor_weight, validate_labels
 from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelNeighbourhoods", "LabelStart"]
 
-#: A round uses at most so many samples, of which at most so many are anchors.
-MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
-#: From more anchors than this on, the first rounds have fewer than the last.
-FEW = 1_000
-#: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
-SCALES, TRIED = range(-12, 13), 500
 #: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
 PRICE = 0.3
-#: With more features than this their variance is estimated from so many combinations; and from so many samples.
-COMBINATIONS, SAMPLED = 64, 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +75,7 @@ class LabelNeighbourhoods(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        most = min(len(self.labels), MOST_ANCHORS)
-        sizes = [most, most] if most <= FEW else [most // 4, most // 2, most]
+        sizes = anchor_counts(len(self.labels))
         return sizes[min(self.first_round, len(sizes) - 1) :]
 
     def brief(self) -> Self:
@@ -105,24 +95,15 @@ class LabelNeighbourhoods(Supervision):
         begun = replace(self, seed=int(situation.rng.integers(2**31)))
         if resume:
             return Begun(begun, start)
-        start, rows = bring_near_one(start), begun.subset(0)
-        features = situation.features if rows is None else situation.features.take(rows)
-        Z = situation._replace(features=features).image(start)
-        Z = Z - Z.mean(axis=0)
-        typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
-        unit = 1 / typical if 0 < typical < np.inf else 1.0
-        term = begun.draw(0, TRIED)
-        steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
-        values = [term.value_and_slopes(Z * step).value for step in steps]
-        return Begun(begun, start * steps[int(np.argmin(values))])
+        return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
-        n = len(self.labels)
-        if n <= MOST_SAMPLES:
-            return None
         rng = np.random.default_rng([self.seed, index])
-        drawn = with_every_class(rng.choice(n, MOST_SAMPLES, replace=False), self.labels, 2)
+        drawn = draw_samples(len(self.labels), rng)
+        if drawn is None:
+            return None
+        drawn = with_every_class(drawn, self.labels, 2)
         return drawn if self.sample_weight is None else self.with_anchors(drawn, rng)
 
     def with_anchors(self, drawn: Vector, rng: np.random.Generator) -> Vector:
@@ -147,8 +128,7 @@ class LabelNeighbourhoods(Supervision):
         labels = np.unique(self.labels if rows is None else self.labels[rows], return_inverse=True)[1]
         weight = weight if rows is None or weight is None else weight[rows]
         able = np.flatnonzero(has_partner(labels) if weight is None else has_partner(labels) & (weight > 0))
-        if len(able) > count:
-            able = np.sort(np.random.default_rng([self.seed, index, 1]).choice(able, count, replace=False))
+        able = draw_anchors(able, count, [self.seed, index, 1])
         if weight is None:
             return Neighbourhoods(labels, able)
         return Neighbourhoods(labels, able, weight[able] / weight[able].sum())
@@ -159,8 +139,7 @@ class LabelNeighbourhoods(Supervision):
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""
-        price = self.strength * PRICE * len(start) / len(self)
-        return price * mean_variance(situation) * squared_norm(start)
+        return trace_price(situation, start, self.strength * PRICE)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
@@ -226,15 +205,3 @@ class LabelStart(Supervision):
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0."""
         return 0.0
-
-
-def mean_variance(situation: Situation) -> float:
-    """Return the mean variance of a feature of some samples; with many features, from random combinations of them."""
-    d, dtype = situation.features.shape[1], situation.features.dtype
-    if d <= COMBINATIONS:
-        B = np.eye(d, dtype=dtype)
-    else:
-        B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
-    n = situation.features.shape[0]
-    some = situation.features.take(np.arange(0, n, -(-n // SAMPLED)))
-    return float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64))) / d

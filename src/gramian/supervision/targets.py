@@ -10,12 +10,10 @@ import numpy as np
 
 from gramian.checks import as_numbers, validate_weight
 from gramian.objective import KernelRegression
-from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.supervision.neighbourhoods import FEW, MOST_ANCHORS, MOST_SAMPLES, SCALES, TRIED, mean_variance
+from gramian.supervision.anchors import TRIED, anchor_counts, draw_anchors, draw_samples, scale_start, trace_price
 from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 __all__ = ["Targets"]
@@ -82,8 +80,7 @@ class Targets(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        most = min(len(self.y), MOST_ANCHORS)
-        return [most, most] if most <= FEW else [most // 4, most // 2, most]
+        return anchor_counts(len(self.y))
 
     @cached_property
     def labels(self) -> Vector:
@@ -120,24 +117,14 @@ class Targets(Supervision):
         begun = replace(self, seed=int(situation.rng.integers(2**31)))
         if resume or self.keep_scale:
             return Begun(begun, start)
-        start, rows = bring_near_one(start), begun.subset(0)
-        features = situation.features if rows is None else situation.features.take(rows)
-        Z = situation._replace(features=features).image(start)
-        Z = Z - Z.mean(axis=0)
-        typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
-        unit = 1 / typical if 0 < typical < np.inf else 1.0
-        term = begun.draw(0, TRIED)
-        steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
-        values = [term.value_and_slopes(Z * step).value for step in steps]
-        return Begun(begun, start * steps[int(np.argmin(values))])
+        return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
-        n = len(self.y)
-        if n <= MOST_SAMPLES:
+        drawn = draw_samples(len(self.y), np.random.default_rng([self.seed, index]))
+        if drawn is None:
             return None
-        drawn = np.random.default_rng([self.seed, index]).choice(n, MOST_SAMPLES, replace=False)
-        weighed = np.ones(n, bool) if self.sample_weight is None else np.asarray(self.sample_weight) > 0
+        weighed = np.ones(len(self.y), bool) if self.sample_weight is None else np.asarray(self.sample_weight) > 0
         return with_every_class(drawn, weighed, LEAST_ANCHORS)
 
     def draw(self, index: int, count: int) -> KernelRegression:
@@ -146,9 +133,7 @@ class Targets(Supervision):
         y = self.y if rows is None else self.y[rows]
         weight = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
         weight = weight if rows is None else weight[rows]
-        able = np.flatnonzero(weight > 0)
-        if len(able) > count:
-            able = np.sort(np.random.default_rng([self.seed, index, 1]).choice(able, count, replace=False))
+        able = draw_anchors(np.flatnonzero(weight > 0), count, [self.seed, index, 1])
         return KernelRegression(y, able, weight[able] / weight[able].sum())
 
     def error(self, Z: Matrix) -> float:
@@ -165,8 +150,7 @@ class Targets(Supervision):
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · d/n · the mean variance of a feature."""
-        price = self.strength * PRICE * len(start) / len(self)
-        return price * mean_variance(situation) * squared_norm(start)
+        return trace_price(situation, start, self.strength * PRICE)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""

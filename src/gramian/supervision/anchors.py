@@ -1,0 +1,72 @@
+"""Rounds over all samples: which samples and anchors a round has, the scale of its start, and its penalty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gramian.penalties import squared_norm
+from gramian.situation import Situation
+from gramian.supervision.triplets import bring_near_one
+from gramian.types import Matrix, Vector
+
+__all__ = ["FEW", "TRIED", "anchor_counts", "draw_anchors", "draw_samples", "scale_start", "trace_price"]
+
+#: A round uses at most so many samples, of which at most so many are anchors.
+MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
+#: From more anchors than this on, the first rounds have fewer than the last.
+FEW = 1_000
+#: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
+SCALES, TRIED = range(-12, 13), 500
+#: With more features than this their variance is estimated from so many combinations; and from so many samples.
+COMBINATIONS, SAMPLED = 64, 2_000
+
+
+def anchor_counts(n_samples: int) -> list[int]:
+    """Return the number of anchors of each round."""
+    most = min(n_samples, MOST_ANCHORS)
+    return [most, most] if most <= FEW else [most // 4, most // 2, most]
+
+
+def draw_samples(n_samples: int, rng: np.random.Generator) -> Vector | None:
+    """Return the indices of the samples of a round; None for all, if they are few."""
+    return None if n_samples <= MOST_SAMPLES else rng.choice(n_samples, MOST_SAMPLES, replace=False)
+
+
+def draw_anchors(able: Vector, count: int, seed: list[int]) -> Vector:
+    """Return at most so many of the indices of samples that can be anchors, ascending."""
+    if len(able) <= count:
+        return able
+    return np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
+
+
+def scale_start(situation: Situation, start: Matrix, rows: Vector | None, term: Any) -> Matrix:
+    """Return the start (d, r) at the scale with the lowest value of a term of these samples; None stands for all."""
+    start = bring_near_one(start)
+    features = situation.features if rows is None else situation.features.take(rows)
+    Z = situation._replace(features=features).image(start)
+    Z = Z - Z.mean(axis=0)
+    typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
+    unit = 1 / typical if 0 < typical < np.inf else 1.0
+    steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
+    values = [term.value_and_slopes(Z * step).value for step in steps]
+    return start * steps[int(np.argmin(values))]
+
+
+def trace_price(situation: Situation, start: Matrix, price: float) -> float:
+    """Return the weight of tr(W)/tr(W₀) that penalises tr(W) by price · d/n · the mean variance of a feature."""
+    n, d = situation.features.shape[0], len(start)
+    return price * d / n * mean_variance(situation) * squared_norm(start)
+
+
+def mean_variance(situation: Situation) -> float:
+    """Return the mean variance of a feature of some samples; with many features, from random combinations of them."""
+    d, dtype = situation.features.shape[1], situation.features.dtype
+    if d <= COMBINATIONS:
+        B = np.eye(d, dtype=dtype)
+    else:
+        B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
+    n = situation.features.shape[0]
+    some = situation.features.take(np.arange(0, n, -(-n // SAMPLED)))
+    return float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64))) / d
