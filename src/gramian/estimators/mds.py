@@ -28,7 +28,6 @@ from gramian.objective import Block, Problem, Term
 from gramian.solvers import Journal, Result, Solver
 from gramian.starts import Situation, fit_scale, resolve_start
 from gramian.starts.classical_scaling import Dissimilarities
-from gramian.starts.scale import fit_scale_if_far
 from gramian.types import Matrix
 
 __all__ = ["SStressMDS"]
@@ -354,7 +353,7 @@ class SStressMDS(PSDEstimator):
         """Return the start (n, r), in the solver's coordinates; that of an earlier embedding, unless it is None."""
         if before is not None:
             r = before.shape[1] if is_auto(self.n_components) else self.n_components
-            return fit_scale_if_far(problem, add_samples(coordinates.to_solver(before, problem.dtype), known, r))
+            return add_samples(coordinates.to_solver(before, problem.dtype), known, r)
         situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
         start = resolve_start(self.init, situation, r, choices=choices, auto="classical", rows="n_samples")

@@ -6,14 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramian.extremes import largest
 from gramian.objective import Block, Problem, Term
 from gramian.types import Matrix
 
 __all__ = ["fit_scale"]
-
-# A scale that is off by this factor is mended.
-FAR = 1024.0
 
 
 class FitSums(NamedTuple):
@@ -45,27 +41,6 @@ def fit_scale(problem: Problem, G: Matrix) -> Matrix:
     with np.errstate(over="ignore"):
         scaled = G.dtype.type(c**0.5) * G if 0 < c < np.inf else G
     return scaled if np.isfinite(scaled).all() else G
-
-
-def fit_scale_if_far(problem: Problem, G: Matrix) -> Matrix:
-    """Return `fit_scale` of a factor whose scale is off by a factor of 1024 or more; else the factor itself.
-
-    A descent from so far would lose its digits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian import Block, Problem, Term
-    >>> from gramian.features import Array
-    >>> from gramian.measurements import Each
-    >>> from gramian.starts.scale import fit_scale_if_far
-    >>> problem = Problem([Block(Array(np.eye(2)), [Term(Each(2), np.array([9.0, 9.0]))])])
-    >>> [float(fit_scale_if_far(problem, np.full((2, 1), size))[0, 0]) for size in (4.0, 1e6)]
-    [4.0, 3.0]
-    """
-    fitted = fit_scale(problem, G)
-    before, after = largest(G), largest(fitted)
-    return fitted if not 1 / FAR <= after / max(before, float(np.finfo(G.dtype).tiny)) <= FAR else G
 
 
 def sum_fit(block: Block, *, G: Matrix) -> tuple[None, FitSums]:
