@@ -21,6 +21,7 @@ LAYERS = [
     {"checks"},
     {"_checkpoints"},
     {"features", "measurements", "losses", "geometries", "execution"},
+    {"mapped"},
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},

@@ -19,6 +19,8 @@ __all__ = ["Growing"]
 
 # The least size of a subset: a smaller problem takes almost no time.
 LEAST_MEASUREMENTS = 1000
+# The rows of a subset are copied, if they take at most so many bytes.
+LARGEST_COPY = 2**28
 NO_CHECKPOINT = NoCheckpoint()
 
 
@@ -108,7 +110,8 @@ class Growing:
             Stores the state.
         """
         m = len(problem.sampled.measurement)
-        for subset in reversed(self.subsets(problem, self.sizes(m, point.G.size))):
+        sizes = [size for size in self.sizes(m, point.G.size) if bytes_of(problem, size) <= LARGEST_COPY]
+        for subset in reversed(self.subsets(problem, sizes)):
             solve = partial(self.solve_subset, subset, solver, point, perfect_cost, checkpoint)
             point = checkpoint.remember("subset", solve, problem=subset)
             problem.passes += subset.passes * len(subset.sampled.measurement) / m
@@ -148,3 +151,9 @@ class Growing:
             if checkpoint.wanted:
                 checkpoint.offer(Position(take_snapshot(evaluation), memory, n_slow, n_iter, subset.passes))
         return evaluation.point
+
+
+def bytes_of(problem: Problem, size: int) -> int:
+    """Return the bytes of so many rows of dense samples; 0 where rows are not stored, or sparse."""
+    features = problem.blocks[0].features
+    return size * features.shape[1] * features.dtype.itemsize if features.sliceable else 0
