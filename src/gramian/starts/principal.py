@@ -28,7 +28,7 @@ class Placed(NamedTuple):
     """The samples in pieces of rows, and the number of pieces."""
 
     shards: Shards
-    count: int
+    n_pieces: int
 
 
 class Principal(NamedTuple):
@@ -142,7 +142,7 @@ def multiply_gram(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
 
 def pull_samples(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
     """Return Xᵀ S, shape (d, k), for S (n, k)."""
-    pieces = execution.place([S[cut] for cut in cut_evenly(len(S), placed.count)])
+    pieces = execution.place([S[cut] for cut in cut_evenly(len(S), placed.n_pieces)])
     return execution.run(pull_piece, placed.shards, pieces)[1]
 
 
