@@ -12,7 +12,16 @@ from typing import Any
 
 from gramian.files.archive import ARRAY, SPARSE, unpack_parts
 from gramian.files.arrays import check_array, check_sparse
-from gramian.files.rules import ARRAYS, CONTAINERS, KEYS, LOSSES, SPARSE_TYPES, is_function, is_named_tuple, is_object
+from gramian.files.rules import (
+    ARRAYS,
+    CONTAINERS,
+    KEYS,
+    SKLEARN_LOSSES,
+    SPARSE_TYPES,
+    is_function,
+    is_named_tuple,
+    is_object,
+)
 
 __all__ = ["Audit", "check_protocol"]
 
@@ -278,7 +287,7 @@ def check_generator(audit: Audit, node: Node, where: str, depth: int) -> None:
 
 def check_loss(audit: Audit, node: Node, where: str, depth: int) -> None:
     """Check a compiled loss of scikit-learn, which is made of numbers and has nothing else."""
-    audit.require(node, where, {"__reduce__", "content"}, full_name(node) in LOSSES)
+    audit.require(node, where, {"__reduce__", "content"}, full_name(node) in SKLEARN_LOSSES)
     made, content = node["__reduce__"], node["content"]
     arguments = made.get("args") if isinstance(made, dict) else None
     if not isinstance(arguments, dict) or arguments.get("__loader__") != "TupleNode":

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["ARRAYS", "CONTAINERS", "KEYS", "LOSSES", "SPARSE_TYPES", "is_function", "is_named_tuple", "is_object"]
+__all__ = [
+    "ARRAYS",
+    "CONTAINERS",
+    "KEYS",
+    "SKLEARN_LOSSES",
+    "SPARSE_TYPES",
+    "is_function",
+    "is_named_tuple",
+    "is_object",
+]
 
 SCALARS = {
     *("bool", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -60,7 +69,7 @@ SKLEARN_PARTS |= {
     for name in ("RBF", "ConstantKernel", "WhiteKernel", "Matern", "RationalQuadratic", "ExpSineSquared", "DotProduct")
 } | {f"sklearn.gaussian_process.kernels.{name}" for name in ("Sum", "Product", "Exponentiation", "CompoundKernel")}
 #: Losses of scikit-learn's linear models by stochastic gradients.
-LOSSES = {
+SKLEARN_LOSSES = {
     f"sklearn.linear_model._sgd_fast.{name}"
     for name in ("Hinge", "SquaredHinge", "ModifiedHuber", "EpsilonInsensitive", "SquaredEpsilonInsensitive")
 } | {f"sklearn._loss._loss.Cy{name}" for name in ("HalfBinomialLoss", "HalfSquaredError", "HuberLoss")}
