@@ -17,6 +17,7 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "export_map": "gramian.files",
     "load": "gramian.files",
     "minimize": "gramian.solvers",
     "save": "gramian.files",
@@ -50,6 +51,7 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "export_map",
     "load",
     "minimize",
     "save",
@@ -77,6 +79,6 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
-    from gramian.files import load, save
+    from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize
