@@ -18,6 +18,7 @@ _HOMES = {
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
     "minimize": "gramian.solvers",
+    "open_table": "gramian.tables",
 }
 _MODULES = (
     "baselines",
@@ -34,6 +35,7 @@ _MODULES = (
     "solvers",
     "starts",
     "supervision",
+    "tables",
 )
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "SubspaceTracker",
     "Term",
     "minimize",
+    "open_table",
 ]
 
 
@@ -74,3 +77,4 @@ if TYPE_CHECKING:
     )
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize
+    from gramian.tables import open_table
