@@ -31,6 +31,7 @@ LAYERS = [
     {"progress", "contracts"},
     {"estimators"},
     {"baselines"},
+    {"files"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

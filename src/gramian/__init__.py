@@ -17,8 +17,10 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "load": "gramian.files",
     "minimize": "gramian.solvers",
     "open_table": "gramian.tables",
+    "save": "gramian.files",
 }
 _MODULES = (
     "baselines",
@@ -28,6 +30,7 @@ _MODULES = (
     "datasets",
     "execution",
     "features",
+    "files",
     "geometries",
     "losses",
     "measurements",
@@ -49,8 +52,10 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "load",
     "minimize",
     "open_table",
+    "save",
 ]
 
 
@@ -75,6 +80,7 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
+    from gramian.files import load, save
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize
     from gramian.tables import open_table

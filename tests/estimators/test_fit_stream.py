@@ -112,7 +112,7 @@ def test_a_refused_batch_is_named_and_what_was_learned_before_is_kept(data):
         expected = learn_by_hand(PSDRegressor(2, solver="online", random_state=0), batches[:2])
         np.testing.assert_array_equal(model.factor_, expected.factor_)
     before = model.factor_
-    with pytest.raises(TypeError, match="batch 0, counted from 0: .*missing 1 required positional argument: 'y'"):
+    with pytest.raises(TypeError, match=r"batch 0, counted from 0: .*missing 1 required positional argument: 'y'"):
         model.fit_stream([bad[:1]])
     assert model.factor_ is before
 
