@@ -93,9 +93,9 @@ def read_batches(file: Path, features: list[str], target: str | None, batch_rows
     found, columns = parquet(), [*features, *([] if target is None else [target])]
     with ErrorsNaming(file):
         if format_of(file) == "parquet":
-            # The pages of a memory-mapped file are no memory of this process.
+            # The pages of a memory-mapped file are no memory of this process. One thread is enough: decoding is quick.
             with found.ParquetFile(file, memory_map=True) as source:
-                yield from source.iter_batches(batch_size=batch_rows, columns=columns)
+                yield from source.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
             return
         import pyarrow
         import pyarrow.csv

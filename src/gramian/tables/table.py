@@ -27,7 +27,7 @@ from gramian.types import Matrix, Vector
 __all__ = ["Batch", "Table", "open_table"]
 
 #: So many rows are turned from columns into rows at a time: they stay in the cache.
-TILE = 512
+TILE = 2048
 
 
 class Batch(NamedTuple):
