@@ -19,7 +19,7 @@ LAYERS = [
     {"_kernels", "types", "warn"},
     {"extremes"},
     {"checks"},
-    {"_checkpoints"},
+    {"_checkpoints", "tables"},
     {"features", "measurements", "losses", "geometries", "execution"},
     {"mapped"},
     {"span"},

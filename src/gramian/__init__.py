@@ -20,6 +20,7 @@ _HOMES = {
     "export_map": "gramian.files",
     "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "open_table": "gramian.tables",
     "save": "gramian.files",
 }
 _MODULES = (
@@ -38,6 +39,7 @@ _MODULES = (
     "solvers",
     "starts",
     "supervision",
+    "tables",
 )
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "export_map",
     "load",
     "minimize",
+    "open_table",
     "save",
 ]
 
@@ -82,3 +85,4 @@ if TYPE_CHECKING:
     from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize
+    from gramian.tables import open_table

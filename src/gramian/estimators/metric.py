@@ -14,6 +14,7 @@ from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
+from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._learning import WARM, Ended, complete_factor, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
@@ -34,7 +35,7 @@ __all__ = ["MetricLearner"]
 CHOICES = ("identity", "lda", "pca", "random")
 
 
-class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
+class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEstimator):
     """A learned Mahalanobis distance ‖Gᵀ(u - v)‖, for nearest neighbours, clustering and retrieval.
 
     The subspace and the distance in it are learned together, from class labels or from tuples of points by `fit`; or
