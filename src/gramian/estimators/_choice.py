@@ -63,7 +63,13 @@ class Chosen(NamedTuple):
 
 
 def choose_plan(
-    learner: MetricLearner, situation: Situation, supervision: Supervision, rank: int, *, resume: bool = False
+    learner: MetricLearner,
+    situation: Situation,
+    supervision: Supervision,
+    rank: int,
+    *,
+    resume: bool = False,
+    journal: Journal | None = None,
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
@@ -92,8 +98,9 @@ def choose_plan(
     if any(is_too_small(split, labels, weight, least) for split in splits):
         usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
-    for split in splits:
-        for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
+    for index, split in enumerate(splits):
+        trial, done = Trial(learner, situation, labels, split, rank, weight), Done(index, len(splits), journal)
+        for name, value in trial.errors(plans, done).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     lowest = min(means[plan.name] for plan in plans)
@@ -176,6 +183,20 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
 
 
+class Done(NamedTuple):
+    """How many of all splits are done, and the journal that is told of it."""
+
+    splits: int = 0
+    n_splits: int = 1
+    journal: Journal | None = None
+
+    def report(self, plans: list[Plan], index: int) -> None:
+        """Report that one of the plans is tried next on the current split."""
+        if self.journal is not None:
+            done = self.splits * len(plans) + index
+            self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
+
+
 class Trial:
     """A split of the samples on which plans are tried; in the span of the training samples, if they are few."""
 
@@ -203,10 +224,13 @@ class Trial:
             features=known if self.span is None else self.span.features, labels=self.labels
         )
 
-    def errors(self, plans: list[Plan]) -> dict[str, float]:
+    def errors(self, plans: list[Plan], done: Done) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
         factors: dict[tuple[Any, ...], Matrix] = {}
-        errors = {plan.name: self.error(self.learn(plan, factors)) for plan in plans}
+        errors = {}
+        for index, plan in enumerate(plans):
+            done.report(plans, index)
+            errors[plan.name] = self.error(self.learn(plan, factors))
         errors["start"] = min(self.error(factor) for known, factor in factors.items() if len(known) == 2)
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         if self.span is None and d <= LARGEST_EUCLID:

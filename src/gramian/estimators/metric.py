@@ -110,7 +110,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -334,7 +335,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
         rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
         with journal.phase("choosing a plan"):
-            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
+            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm, journal=journal)
         with journal.phase("start"):
             if resume or warm:
                 start = load_factor(self, coordinates, warm=warm)
