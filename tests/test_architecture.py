@@ -29,6 +29,8 @@ LAYERS = [
     {"progress", "contracts"},
     {"estimators"},
     {"baselines"},
+    {"files"},
+    {"report"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -17,7 +17,10 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "save": "gramian.files",
+    "write_report": "gramian.report",
 }
 _MODULES = (
     "baselines",
@@ -27,6 +30,7 @@ _MODULES = (
     "datasets",
     "execution",
     "features",
+    "files",
     "geometries",
     "losses",
     "measurements",
@@ -47,7 +51,10 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "load",
     "minimize",
+    "save",
+    "write_report",
 ]
 
 
@@ -72,5 +79,7 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
+    from gramian.files import load, save
     from gramian.objective import Block, Problem, Term
+    from gramian.report import write_report
     from gramian.solvers import Result, minimize
