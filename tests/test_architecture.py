@@ -19,6 +19,7 @@ LAYERS = [
     {"_kernels", "types", "warn"},
     {"extremes"},
     {"checks"},
+    {"_checkpoints"},
     {"features", "measurements", "losses", "geometries", "execution"},
     {"span"},
     {"closeness", "coordinates"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -67,9 +68,9 @@ def choose_plan(
     situation: Situation,
     supervision: Supervision,
     rank: int,
+    journal: Journal,
     *,
     resume: bool = False,
-    journal: Journal | None = None,
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
@@ -99,8 +100,9 @@ def choose_plan(
         usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
     for index, split in enumerate(splits):
-        trial, done = Trial(learner, situation, labels, split, rank, weight), Done(index, len(splits), journal)
-        for name, value in trial.errors(plans, done).items():
+        done = Done(index, len(splits), journal)
+        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans, done)
+        for name, value in journal.checkpoint.remember("trial", compare, rng=situation.rng).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     lowest = min(means[plan.name] for plan in plans)
@@ -186,15 +188,28 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
 class Done(NamedTuple):
     """How many of all splits are done, and the journal that is told of it."""
 
-    splits: int = 0
-    n_splits: int = 1
-    journal: Journal | None = None
+    splits: int
+    n_splits: int
+    journal: Journal
 
     def report(self, plans: list[Plan], index: int) -> None:
         """Report that one of the plans is tried next on the current split."""
-        if self.journal is not None:
-            done = self.splits * len(plans) + index
-            self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
+        done = self.splits * len(plans) + index
+        self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
+
+
+def compare_plans(
+    learner: MetricLearner,
+    situation: Situation,
+    labels: Vector,
+    split: Split,
+    rank: int,
+    weight: Vector | None,
+    plans: list[Plan],
+    done: Done,
+) -> dict[str, float]:
+    """Return the errors of plans on one split; see `Trial`."""
+    return Trial(learner, situation, labels, split, rank, weight).errors(plans, done)
 
 
 class Trial:
