@@ -32,6 +32,7 @@ LAYERS = [
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"report"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

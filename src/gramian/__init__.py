@@ -22,6 +22,7 @@ _HOMES = {
     "minimize": "gramian.solvers",
     "open_table": "gramian.tables",
     "save": "gramian.files",
+    "write_report": "gramian.report",
 }
 _MODULES = (
     "baselines",
@@ -58,6 +59,7 @@ __all__ = [
     "minimize",
     "open_table",
     "save",
+    "write_report",
 ]
 
 
@@ -84,5 +86,6 @@ if TYPE_CHECKING:
     )
     from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
+    from gramian.report import write_report
     from gramian.solvers import Result, minimize
     from gramian.tables import open_table

@@ -55,6 +55,7 @@ def learn_by_plan(
     learner: MetricLearner, situation: Situation, plan: Plan, start: Matrix, journal: Journal, *, resume: bool = False
 ) -> Learned:
     """Return what the last stage of a plan learns from a start (d, r)."""
+    journal.expect(most_iterations(learner, plan, resume))
     for supervision in plan.stages:
         with journal.phase("constraints"):
             begun = supervision.begin(situation, start, resume=resume)
@@ -64,6 +65,15 @@ def learn_by_plan(
             break
     message = ended_as_planned(result, supervision, resume)
     return Learned(replace(result, message=message) if message else result, begun.supervision, bool(message))
+
+
+def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | None:
+    """Return the largest number of iterations in all rounds of a plan; None if only max_iter limits them."""
+    lengths = [round_length(supervision, resume) for supervision in plan.stages]
+    if any(length is None for length in lengths):
+        return None
+    rounds = [1 if resume else supervision.n_rounds for supervision in plan.stages]
+    return sum(count * min(length or 0, learner.max_iter) for count, length in zip(rounds, lengths, strict=True))
 
 
 def learn_stage(
@@ -82,9 +92,11 @@ def learn_stage(
     length, loss = round_length(supervision, resume), resolve_loss(learner)
     if resume and not solver.stops:
         solver = ConjugateGradient()
-    for index in range(1 if resume else supervision.n_rounds):
+    n_rounds = 1 if resume else supervision.n_rounds
+    for index in range(n_rounds):
+        title = f"round {index + 1} of {n_rounds}" if n_rounds > 1 else "learning"
         learn = partial(learn_round, learner, situation, supervision, factor, index, penalties.blocks(start), journal)
-        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length)
+        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length, title=title)
         result = journal.checkpoint.remember("round", learn, rng=situation.rng)
         factor = result.point.G
         if result.ending is Ending.HALTED:
@@ -105,6 +117,7 @@ def learn_round(
     geometry: Geometry,
     loss: Loss,
     length: int | None,
+    title: str,
 ) -> Result:
     """Return the result of one round of a stage, from a factor (d, r)."""
     with journal.phase("constraints" if index else "problem"):
@@ -115,6 +128,7 @@ def learn_round(
         raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
     rows = supervision.subset(index)
     features = situation.features if rows is None else situation.features.take(rows)
+    journal.begin(title)
     problem = Problem([Block(features, used), *penalties], situation.execution)
     return learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
 
