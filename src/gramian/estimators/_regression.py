@@ -6,10 +6,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, column_spread
 from gramian.estimators._checks import validate_input
+from gramian.extremes import largest
 from gramian.losses import Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.solvers import Solver
@@ -53,6 +55,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         y_numeric=True,
     )
     check_shape(X)
+    if reset and not largest(X.data if issparse(X) else X):
+        raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
     weight = validate_weight(sample_weight, n, X.dtype)
     senses = validate_sense(sense, n)

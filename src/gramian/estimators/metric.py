@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from gramian.blocked import gather_values, is_blocked
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._blocks import open_data
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
@@ -255,6 +257,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         if calibration_params is not None:
             raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
         X = samples_of_indices(X, self.preprocessor)
+        if is_blocked(X):
+            y, sample_weight = gather_values(y), gather_values(sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
 
     def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -295,7 +299,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
         """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
-        with restore_on_failure(self):
+        with restore_on_failure(self), open_data(self, X) as (X, *_):
             ended = self._learn(X, supervision, calibration, resume=resume)
         return self._end(ended)
 
@@ -325,7 +329,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
         reset = not resume and self.kept_ is None
         samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
-        journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
+        journal, execution, rng = self._open_journal(), self._resolve_execution(samples), self._make_generator()
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gramian.execution.dask import Dask
-from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, sum_totals
+from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, beside, sum_totals
 from gramian.execution.serial import Serial
 from gramian.execution.threads import Threads, one_blas_thread
 
@@ -21,6 +21,7 @@ __all__ = [
     "Threads",
     "Work",
     "add_totals",
+    "beside",
     "one_blas_thread",
     "resolve_execution",
     "sum_totals",

@@ -15,7 +15,7 @@ from gramian.execution.execution import Shards, Work, sum_totals
 from gramian.execution.serial import Serial
 from gramian.execution.threads import one_blas_thread
 
-__all__ = ["Dask", "Held", "Placed", "Traffic", "count_bytes"]
+__all__ = ["Dask", "Held", "Opaque", "Placed", "Traffic", "count_bytes", "take_total"]
 
 #: Blocks of the driver are placed in at most so many shards: their number must not depend on that of the workers.
 MOST_SHARDS = 16
@@ -69,7 +69,7 @@ class Held:
 
     def __sizeof__(self) -> int:
         # Dask moves and spills by this number.
-        return 64 + count_bytes(self.pieces)
+        return 64 + count_bytes(self.pieces) + count_bytes(self.total)
 
 
 class Dask:
@@ -138,6 +138,11 @@ class Dask:
             self._own = distributed.Client(threads_per_worker=1, dashboard_address=None)
         return self._own
 
+    @property
+    def running(self) -> bool:
+        """True while a local cluster of this execution is open."""
+        return self._own is not None
+
     def close(self) -> None:
         """Close the local cluster, if this execution started one."""
         if self._own is not None:
@@ -162,26 +167,39 @@ class Dask:
     def place(self, blocks: Sequence[Any]) -> Shards:
         """Send blocks to workers; return handles.
 
-        Blocks that say how they are made on a worker, by a method `submit(execution)`, are made there. Consecutive
-        others share a shard if there are many.
+        Blocks that say how they are made on a worker, by a method `submit(execution)`, are made there; those of one
+        `slot` share a shard, and the first of these takes the others. Without such blocks, consecutive ones share a
+        shard if there are many. None of this depends on the number of workers.
         """
-        blocks = list(blocks)
-        own = [i for i, block in enumerate(blocks) if not hasattr(block, "submit")]
-        groups = np.array_split(own, min(len(own), MOST_SHARDS)) if own else []
-        # Blocks keep their order: a group stands where its first block does.
-        sent = {int(group[0]): [blocks[i] for i in group] for group in groups}
-        workers = dict(zip(sent, self.spread(len(sent)), strict=True)) if sent else {}
-        copied = sum(count_bytes(group) for group in sent.values()) > KEPT_BY_SCHEDULER
-        futures, addresses = [], []
-        for i, block in enumerate(blocks):
-            if i in sent:
-                futures.append(self.send(Held(sent[i]), workers[i], copied))
-                addresses.append(workers[i])
-            elif hasattr(block, "submit"):
-                future, worker = block.submit(self)
-                futures.append(future)
-                addresses.append(worker)
-        return Placed(futures, addresses)
+        made = [block for block in blocks if hasattr(block, "submit")]
+        sent = [block for block in blocks if not hasattr(block, "submit")]
+        if not made:
+            groups = np.array_split(np.arange(len(sent)), min(len(sent), MOST_SHARDS))
+            workers = self.spread(len(groups))
+            copied = count_bytes(sent) > KEPT_BY_SCHEDULER
+            held = [Held([sent[i] for i in group]) for group in groups]
+            return Placed(
+                [self.send(each, worker, copied) for each, worker in zip(held, workers, strict=True)], workers
+            )
+        slots: dict[int, list[Any]] = {}
+        workers_of: dict[int, str] = {}
+        for block in made:
+            slots.setdefault(block.slot, []).append(block.submit(self))
+            workers_of.setdefault(block.slot, block.worker)
+        workers = list(workers_of.values())
+        if sent:
+            next(iter(slots.values())).append(self.send(Held(sent), workers[0], copied=False))
+        merged = [
+            futures[0] if len(futures) == 1 else self.submit(merge, *futures, worker=worker)
+            for futures, worker in zip(slots.values(), workers, strict=True)
+        ]
+        return Placed(merged, workers)
+
+    def place_beside(self, cut: Callable[..., list[Any]], shards: Placed, parts: Sequence[Any]) -> Placed:
+        """Return shards of the pieces cut(features, values) of blocks, and of values that are sent to each block."""
+        self.traffic.sent += sum(count_bytes(part) for part in parts if part is not None)
+        packages = [Opaque(part) for part in parts]
+        return Placed(self.map(partial(cut_beside, cut), shards.workers, shards.futures, packages), shards.workers)
 
     def send(self, held: Held, worker: str, copied: bool) -> Any:
         """Return the future of something of the driver on a worker; `copied` if the scheduler is not to keep it."""
@@ -192,9 +210,7 @@ class Dask:
 
     def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Any:
         """Return the future of function(*arguments) on a worker, or on another one if that is lost."""
-        import dask
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 2 * KEPT_BY_SCHEDULER}):
+        with quiet_about_size():
             key = f"gramian-{function.__name__}-{uuid4().hex}"
             return self.client.submit(function, *arguments, key=key, workers=[worker], allow_other_workers=True)
 
@@ -202,10 +218,10 @@ class Dask:
         """Return the futures of function(a, b, ...) for the items of the arguments, each on its worker."""
         import dask
 
-        name = getattr(function, "__name__", "perform")
+        name = getattr(function, "__name__", "") or function.args[0].__name__  # type: ignore[attr-defined]
         keys = [f"gramian-{name}-{uuid4().hex}" for _ in workers]
         pinned = {key: [worker] for key, worker in zip(keys, workers, strict=True)}
-        with dask.annotate(workers=pinned.__getitem__, allow_other_workers=True):
+        with quiet_about_size(), dask.annotate(workers=pinned.__getitem__, allow_other_workers=True):
             return self.client.map(function, *arguments, key=keys)
 
     def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
@@ -213,15 +229,20 @@ class Dask:
         count = len(shards.futures)
         package = self.pack(small, shards.workers)
         function = partial(perform, work, np.geterr())
-        outcomes = self.map(
-            function, shards.workers, [package] * count, shards.futures, *(each.futures for each in held)
-        )
-        totals, workers = self.map(take_total, shards.workers, outcomes), list(shards.workers)
+        arguments = ([package] * count, shards.futures, *(each.futures for each in held))
+        outcomes, workers = self.map(function, shards.workers, *arguments), list(shards.workers)
+        kept = Placed(outcomes, workers)
+        returned = str(getattr(work, "__annotations__", {}).get("return", ""))
+        if returned.endswith(", None]"):
+            # Nothing to wait for.
+            return kept, None
+        # What keeps nothing is its total, without another task that leaves the rest behind.
+        totals = outcomes if returned.startswith("tuple[None,") else self.map(take_total, workers, outcomes)
         while len(totals) > FAN_IN:
             groups = [totals[i : i + FAN_IN] for i in range(0, len(totals), FAN_IN)]
             workers = workers[::FAN_IN]
             totals = self.map(add_up, workers, groups)
-        return Placed(outcomes, list(shards.workers)), sum_totals(part.content for part in self.gather(totals))
+        return kept, sum_totals(part.total for part in self.gather(totals))
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of futures; what is lost for good is said so."""
@@ -235,7 +256,7 @@ class Dask:
                 "that workers read themselves (dask arrays, files), which they can read again."
             ) from error
         self.traffic.calls += 1
-        self.traffic.received += sum(count_bytes(getattr(result, "content", result)) for result in results)
+        self.traffic.received += sum(count_bytes(result) for result in results)
         return results
 
     def pack(self, small: dict[str, Any], workers: list[str]) -> Any:
@@ -258,6 +279,13 @@ class Opaque:
 
     def __sizeof__(self) -> int:
         return 64 + count_bytes(self.content)
+
+
+def quiet_about_size() -> Any:
+    """Return a context in which Dask does not warn of arrays in tasks: they are sent once, and kept for a loss."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": 8 * KEPT_BY_SCHEDULER})
 
 
 def import_distributed() -> Any:
@@ -306,11 +334,21 @@ def perform(work: Work, errors: Any, small: Opaque, shard: Held, *held: Held) ->
     return Held([kept for kept, _ in results], sum_totals(total for _, total in results))
 
 
-def take_total(outcome: Held) -> Opaque:
-    """Return the total of a shard."""
-    return Opaque(outcome.total)
+def cut_beside(cut: Callable[..., list[Any]], shard: Held, values: Opaque) -> Held:
+    """Return the pieces of a block and of what belongs to its samples."""
+    return Held(cut(shard.pieces[0], values.content))
 
 
-def add_up(totals: list[Opaque]) -> Opaque:
+def take_total(outcome: Held) -> Held:
+    """Return the total of a shard, without what it holds."""
+    return Held([], outcome.total)
+
+
+def add_up(totals: list[Held]) -> Held:
     """Return the sum of totals, in their order."""
-    return Opaque(sum_totals(total.content for total in totals))
+    return Held([], sum_totals(total.total for total in totals))
+
+
+def merge(*shards: Held) -> Held:
+    """Return shards as one."""
+    return Held([piece for shard in shards for piece in shard.pieces])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.features import Features
 from gramian.situation import Situation
 from gramian.starts.moments import Rows, place_rows, second_moment
@@ -38,7 +38,7 @@ def principal_directions(
     array([0., 1.])
     """
     n, d = features.shape
-    execution = Serial() if execution is None else execution
+    execution = Serial() if execution is None else beside(features, execution)
     if d <= LARGEST_MOMENT:
         leading = scipy.linalg.eigh(second_moment(features, execution), subset_by_index=[d - min(rank, d), d - 1])[1]
         return np.ascontiguousarray(leading[:, ::-1])
