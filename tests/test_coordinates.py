@@ -154,3 +154,19 @@ def test_sparse_samples_have_the_span_of_dense_ones(centred, rng):
     np.testing.assert_allclose(span.features.X @ span.features.X.T, dense @ dense.T, atol=1e-12)
     lifted = span.lift(np.eye(span.features.shape[1]))
     np.testing.assert_allclose(dense @ lifted, span.features.X, atol=1e-12)
+
+
+@pytest.mark.parametrize("constraints", ["triplets", "pairs"])
+def test_features_that_are_always_zero_are_left_out(constraints, rng, monkeypatch):
+    monkeypatch.setattr("gramian.span.WIDE", 10)
+    y = rng.integers(3, size=60)
+    X = rng.standard_normal((60, 12)) + np.eye(3, 12)[y] * 3
+    wide = scipy.sparse.lil_array((60, 40))
+    places = np.sort(rng.choice(40, 12, replace=False))
+    wide[:, places] = X
+    learner = MetricLearner(2, constraints=constraints, random_state=0)
+    small = learner.fit(scipy.sparse.csr_array(X), y).factor_
+    factor = learner.fit(scipy.sparse.csr_array(wide), y).factor_
+    assert factor.shape == (40, 2)
+    np.testing.assert_allclose(factor[places], small, rtol=1e-8, atol=1e-10)
+    assert not factor[np.setdiff1d(np.arange(40), places)].any()

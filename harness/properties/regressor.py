@@ -149,6 +149,8 @@ def require_cost(model: PSDRegressor, data: Regression) -> None:
     eps = data.samples.eps
     error = 50 * model.factor_.size * eps * (scale + np.abs(data.y.values))
     allowed = float(share @ (np.abs(slope) * error + error**2 + 100 * eps * np.abs(value)))
+    # Images are carried from the start, so their rounding errors are relative to those of the start.
+    allowed += (50 * model.factor_.size * eps) ** 4 * float(model.history_["cost"].max())
     told = float(model.history_["cost"][-1])
     cost = float(share @ value)
     require(abs(told - cost) <= allowed, f"the cost is told as {told:.6e}; explicitly it is {cost:.6e} ± {allowed:.1e}")
@@ -296,7 +298,9 @@ def check_repeats(draw: Draw) -> None:
     repeats[0] = 1
     rows, dtype = np.repeat(np.arange(n), repeats), data.samples.dtype
     model = draw_model(draw, d, max_iter=3, tol=0.0, init="random", n_init=1, growing=False, geometry="flat")
-    model.set_params(solver=draw.choice(["cg", "gd", "trust-region"]), rank=min(d, 2))
+    # A third direction of conjugate gradients may be all rounding in float32: it is the rest of two long vectors.
+    steps = 3 if dtype == np.float64 else 2
+    model.set_params(solver=draw.choice(["cg", "gd", "trust-region"]), rank=min(d, 2), max_iter=steps)
     X = data.samples.values.astype(dtype)
     weighted = call(draw, clone(model).fit, X, data.y.values, repeats, data.sense.values)
     repeated = call(draw, model.fit, X[rows], data.y.values[rows], None, data.sense.values[rows])

@@ -17,7 +17,9 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "save": "gramian.files",
 }
 _MODULES = (
     "baselines",
@@ -27,6 +29,7 @@ _MODULES = (
     "datasets",
     "execution",
     "features",
+    "files",
     "geometries",
     "losses",
     "measurements",
@@ -47,7 +50,9 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "load",
     "minimize",
+    "save",
 ]
 
 
@@ -72,5 +77,6 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
+    from gramian.files import load, save
     from gramian.objective import Block, Problem, Term
     from gramian.solvers import Result, minimize

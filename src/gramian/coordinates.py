@@ -15,9 +15,9 @@ import scipy.sparse
 from gramian.checks import check_powers
 from gramian.execution import Execution, Serial, beside
 from gramian.extremes import extremes_of, largest
-from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
+from gramian.features import Array, Centred, Features, Identity, Sparse, as_features, to_csr
 from gramian.losses import Loss
-from gramian.span import Span, span_of
+from gramian.span import Columns, Span, present_columns, span_of
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -75,8 +75,8 @@ class Coordinates:
     features : Features
         The samples in the solver's coordinates.
     units : Units
-    span : Span or None
-        The span that the solver works in.
+    span : Span, Columns or None
+        The span, or the features, that the solver works in.
     columns : array, shape (d,), or None
         Powers of two that the columns of the samples are multiplied by, beside the unit.
 
@@ -94,7 +94,7 @@ class Coordinates:
 
     features: Features
     units: Units = UNCHANGED
-    span: Span | None = None
+    span: Span | Columns | None = None
     columns: Vector | None = None
 
     @classmethod
@@ -113,9 +113,16 @@ class Coordinates:
 
     @classmethod
     def of_distances(cls, X: Any, *, in_span: bool, execution: Execution | None = None) -> Coordinates:
-        """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for."""
+        """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for.
+
+        Sparse samples are not made dense by their span: features that are 0 in all of them are left out.
+        """
         data = data_unit_of(X)
-        features = centre(X if data == 1 else X * X.dtype.type(data), execution)
+        X = X if data == 1 else X * X.dtype.type(data)
+        if in_span and scipy.sparse.issparse(X):
+            columns = present_columns(to_csr(X))
+            return cls(centre(X if columns is None else columns.features.X), Units(data), columns)
+        features = centre(X, execution)
         span = span_of(features) if in_span else None
         return cls(features if span is None else span.features, Units(data), span)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from gramian._kernels.rows import StoredRows, dense_rows, sparse_rows
@@ -291,7 +292,7 @@ class Centred:
 
     def pull(self, S: Matrix) -> Matrix:
         """Return Xᵀ S - μ (1ᵀ S), shape (d, k)."""
-        return self.features.pull(S) - np.outer(self.mean, S.sum(axis=0))
+        return subtract_outer(self.features.pull(S), self.mean, S.sum(axis=0))
 
     @property
     def n_pieces(self) -> int:
@@ -314,6 +315,16 @@ class Centred:
     def stored_rows(self, *, differences: bool) -> StoredRows | None:
         """Return the rows of X if differences is True, since they have the same differences; else None."""
         return self.features.stored_rows(differences=True) if differences else None
+
+
+def subtract_outer(P: Matrix, x: Vector, y: Vector) -> Matrix:
+    """Return P - x yᵀ, shape (d, k), for a P that nothing else uses: it is overwritten where BLAS can do so."""
+    (ger,) = scipy.linalg.get_blas_funcs(("ger",), (P,))
+    if P.dtype != x.dtype or P.dtype != y.dtype or not P.flags.writeable:
+        return P - np.outer(x, y)
+    if P.flags.c_contiguous:
+        return ger(-1.0, y, x, a=P.T, overwrite_x=0, overwrite_y=0, overwrite_a=1).T
+    return ger(-1.0, x, y, a=P, overwrite_x=0, overwrite_y=0, overwrite_a=1)
 
 
 class Identity:

@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from gramian.coordinates import span_of
 from gramian.execution import Serial
-from gramian.features import Array, Sparse
+from gramian.features import Array, Centred, Sparse
 from gramian.starts import discriminants, principal_directions
+from gramian.starts.discriminant import leading_discriminants
 from gramian.starts.moments import class_moments
+from gramian.starts.principal import orthonormalise
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def cosines(A, B):
 def test_covariances_add_up(data):
     X, labels = data
     within, between = class_moments(Array(X), labels, Serial())
-    np.testing.assert_allclose(within + between, np.cov(X.T, bias=True), atol=1e-10)
+    np.testing.assert_allclose(within + between @ between.T, np.cov(X.T, bias=True), atol=1e-10)
     expected = sum(np.cov(X[labels == c].T, bias=True) * np.mean(labels == c) for c in range(4))
     np.testing.assert_allclose(within, expected, atol=1e-10)
 
@@ -60,6 +63,54 @@ def test_principal_directions(largest, data, monkeypatch):
     monkeypatch.setattr("gramian.starts.principal.LARGEST_MOMENT", largest)
     found = principal_directions(Array(X), 3, np.random.default_rng(0))
     assert cosines(found, np.linalg.svd(X)[2][:3].T).min() > 0.999
+
+
+def test_discriminants_are_generalised_eigenvectors(data):
+    within, between = class_moments(Array(data[0]), data[1], Serial())
+    found = leading_discriminants(within, between, 3)
+    expected = scipy.linalg.eigh(between @ between.T, within)[1][:, ::-1][:, :3]
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=1e-8)
+    np.testing.assert_allclose(found.T @ within @ found, np.eye(3), atol=1e-10)
+
+
+def test_discriminants_of_classes_that_differ_in_few_directions(rng):
+    within, between = np.diag([1.0, 2.0, 3.0]), np.outer([1.0, 0.0, 0.0], rng.standard_normal(4))
+    found = leading_discriminants(within, between, 2)
+    np.testing.assert_allclose(found.T @ within @ found, np.eye(2), atol=1e-10)
+    assert abs(found[0, 0]) > 0.999
+
+
+@pytest.mark.parametrize("kind", [Array, Sparse, Centred])
+def test_principal_components_of_few_samples(kind, rng, dtype, monkeypatch):
+    monkeypatch.setattr("gramian.starts.principal.LARGEST_MOMENT", 10)
+    monkeypatch.setattr("gramian.starts.principal.LARGEST_TILE", 130)
+    X = (rng.standard_normal((25, 60)) * np.logspace(0, -2, 60)).astype(dtype)
+    mean = X.mean(axis=0) if kind is Centred else np.zeros(60, dtype)
+    made = {
+        Array: Array,
+        Sparse: lambda X: Sparse(scipy.sparse.csr_array(X)),
+        Centred: lambda X: Centred(Array(X), mean),
+    }
+    found = principal_directions(made[kind](X), 4, np.random.default_rng(0))
+    expected = np.linalg.svd(X - mean)[2][:4].T
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-3 if dtype == np.float32 else 1e-6)
+    assert cosines(found, expected).min() > 0.999
+
+
+def test_principal_directions_beyond_those_of_the_samples(rng, monkeypatch):
+    monkeypatch.setattr("gramian.starts.principal.LARGEST_MOMENT", 10)
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 30))
+    found = principal_directions(Array(X), 4, np.random.default_rng(0))
+    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-8)
+    assert cosines(found[:, :2], np.linalg.svd(X)[2][:2].T).min() > 0.999
+
+
+def test_orthonormal_basis_of_nearly_parallel_columns(rng, dtype):
+    A = (rng.standard_normal((50, 1)) + 1e-12 * rng.standard_normal((50, 4))).astype(dtype)
+    for matrix in (A, rng.standard_normal((50, 4)).astype(dtype), np.zeros((50, 2), dtype)):
+        Q = orthonormalise(matrix)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-5 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("decades", [0, 4, 8])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.features import Array, Features
-from gramian.situation import Situation, compute_image
+from gramian.situation import Situation
 from gramian.starts.moments import class_moments
-from gramian.starts.principal import LARGEST_MOMENT, principal_directions
+from gramian.starts.principal import LARGEST_MOMENT, principal_components
 from gramian.types import Matrix, Vector
 
 __all__ = ["discriminants", "lda_start"]
@@ -18,6 +18,8 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among so many principal directions.
 PRINCIPAL = 200
+# Discriminants whose eigenvalue is a smaller share of the largest than this are mostly rounding.
+SMALL_SHARE = 1e-10
 
 
 def lda_start(situation: Situation, rank: int) -> Matrix:
@@ -42,28 +44,49 @@ def discriminants(
     >>> bool(abs(G[0, 0]) > 100 * abs(G[1, 0]))
     True
     """
-    d, execution = features.shape[1], Serial() if execution is None else execution
+    d, execution = features.shape[1], Serial() if execution is None else beside(features, execution)
     if d > LARGEST_MOMENT:
-        basis = principal_directions(features, max(PRINCIPAL, rank), rng, execution)
-        inside = Array(compute_image(features, basis, execution))
-        return basis @ discriminants(inside, labels, rank, rng, execution)
+        components = principal_components(features, max(PRINCIPAL, rank), rng, execution)
+        inside = Array(np.ascontiguousarray(components.scores[:, : max(PRINCIPAL, rank)]))
+        combinations = np.zeros((components.scores.shape[1], rank))
+        combinations[: inside.shape[1]] = discriminants(inside, labels, rank, rng, execution)
+        return np.ascontiguousarray(components.lift(combinations, execution))
     within, between = class_moments(features, labels, execution)
     # Where classes do not vary at all, a little of what varies between them.
-    size = max(float(np.trace(within)), 1e-6 * float(np.trace(between))) / d
+    size = max(float(np.trace(within)), 1e-6 * float(np.vdot(between, between))) / d
     within = (1 - RIDGE) * within + (max(RIDGE, 1e-9) * size if size > 0 else 1.0) * np.eye(d)
     found = min(rank, len(np.unique(labels)) - 1, d)
     directions = np.zeros((d, 0))
     if found:
-        directions = scipy.linalg.eigh(between, within, subset_by_index=[d - found, d - 1])[1][:, ::-1]
+        directions = leading_discriminants(within, between, found)
     if found < rank:
-        further = complete_directions(within + between, within, directions, rank - found)
+        further = complete_directions(within + between @ between.T, within, directions, rank - found)
         directions = np.hstack([directions, further])
     return np.ascontiguousarray(directions.astype(features.dtype))
+
+
+def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix:
+    """Return the leading generalised eigenvectors (d, count) of B Bᵀ and the covariance within classes; B is (d, c).
+
+    They are combinations of within⁻¹ B, so that one Cholesky factor and a matrix (c, c) take the place of a
+    decomposition of matrices (d, d). Where classes differ in fewer directions, that decomposition is computed.
+    """
+    d = len(within)
+    try:
+        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(within), between)
+        values, V = np.linalg.eigh(between.T @ solved)
+        values, V = values[::-1][:count], V[:, ::-1][:, :count]
+        if values[-1] > SMALL_SHARE * values[0] and count <= len(V):
+            return solved @ (V / np.sqrt(values))
+    except np.linalg.LinAlgError:
+        pass
+    return scipy.linalg.eigh(between @ between.T, within, subset_by_index=[d - count, d - 1])[1][:, ::-1]
 
 
 def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> Matrix:
     """Return leading principal directions orthogonal to those given, of a third of their length within classes."""
     Q = np.linalg.qr(directions)[0]
     away = np.eye(len(Q)) - Q @ Q.T
-    leading = np.linalg.eigh(away @ total @ away)[1][:, ::-1][:, :missing]
+    d, missing = len(Q), min(missing, len(Q))
+    leading = scipy.linalg.eigh(away @ total @ away, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
     return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))

@@ -50,20 +50,20 @@ def sum_products(rows: Rows) -> tuple[None, Matrix]:
 
 
 class ClassMoments(NamedTuple):
-    """Covariance matrices (d, d) within and between classes, in float64."""
+    """The covariance (d, d) within classes, and B (d, c) with the covariance B Bᵀ between them, in float64."""
 
     within: Matrix
     between: Matrix
 
 
 def class_moments(features: Features, labels: Vector, execution: Execution) -> ClassMoments:
-    """Return the covariances within and between the classes of labels (n,); two passes."""
+    """Return the covariance within the classes of labels (n,), and a factor of that between them; two passes."""
     n, execution = features.shape[0], beside(features, execution)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     shards = place_rows(features, execution, codes)
     means = execution.run(sum_classes, shards, n_classes=len(counts))[1].T / counts[:, None]
     mean = counts @ means / n
-    between = ((means - mean).T * counts) @ (means - mean) / n
+    between = (means - mean).T * np.sqrt(counts / n)
     # About the class means: a difference of large moments would lose its digits.
     within = execution.run(sum_scatter, shards, means=means)[1] / n
     return ClassMoments(within, between)

@@ -21,6 +21,8 @@ FEW = 1_000
 SCALES, TRIED = range(-12, 13), 500
 #: With more features than this their variance is estimated from so many combinations; and from so many samples.
 COMBINATIONS, SAMPLED = 64, 2_000
+#: So many coefficients of combinations are held at a time.
+LARGEST_TILE = 2**23
 
 
 def anchor_counts(n_samples: int) -> list[int]:
@@ -62,11 +64,14 @@ def trace_price(situation: Situation, start: Matrix, price: float) -> float:
 
 def mean_variance(situation: Situation) -> float:
     """Return the mean variance of a feature of some samples; with many features, from random combinations of them."""
-    d, dtype = situation.features.shape[1], situation.features.dtype
+    (n, d), dtype = situation.features.shape, situation.features.dtype
+    some, rng = situation.features.take(np.arange(0, n, -(-n // SAMPLED))), np.random.default_rng(0)
     if d <= COMBINATIONS:
-        B = np.eye(d, dtype=dtype)
-    else:
-        B = np.random.default_rng(0).standard_normal((d, COMBINATIONS)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
-    n = situation.features.shape[0]
-    some = situation.features.take(np.arange(0, n, -(-n // SAMPLED)))
-    return float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64))) / d
+        return float(np.sum(np.var(some.image(np.eye(d, dtype=dtype)), axis=0, dtype=np.float64))) / d
+    total, drawn = 0.0, 0
+    while drawn < COMBINATIONS:
+        count = min(COMBINATIONS - drawn, max(1, LARGEST_TILE // d))
+        B = rng.standard_normal((d, count)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
+        total += float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64)))
+        drawn += count
+    return total / d
