@@ -35,8 +35,9 @@ SAMPLES_PER_FEATURE = 20
 class PSDEstimator(BaseEstimator):
     """Base class of estimators that minimise an objective over a geometry with a solver.
 
-    Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback
-    and verbose; fitting gives them factor_, n_iter_, converged_, message_, history_ and timings_.
+    Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state,
+    callback, checkpoint, checkpoint_every and verbose; fitting gives them factor_, n_iter_, converged_, message_,
+    history_ and timings_.
     """
 
     geometry: str | Geometry
@@ -48,6 +49,8 @@ class PSDEstimator(BaseEstimator):
     n_jobs: int | Execution | None
     random_state: Any
     callback: Any
+    checkpoint: Any
+    checkpoint_every: float
     verbose: int
 
     factor_: Matrix

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from gramian.blocked import BlockedFeatures, gather_values, is_blocked, open_blocks
 
-__all__ = ["Opened", "open_data", "validate_blocked"]
+__all__ = ["Opened", "gather_beside", "open_data", "validate_blocked"]
 
 
 class Opened(NamedTuple):
@@ -30,13 +30,17 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
 
     After a fit from blocks the estimator has `blocks_`, which says how its measurements lie in them.
     """
-    if is_blocked(X):
-        values = tuple(gather_values(value) for value in values)
+    values = gather_beside(X, *values)
     with open_blocks(X, getattr(estimator, "n_jobs", None)) as samples:
         yield Opened(samples, *values)
     estimator.__dict__.pop("blocks_", None)
     if isinstance(samples, BlockedFeatures) and samples.reports:
         estimator.blocks_ = samples.reports[-1]
+
+
+def gather_beside(X: Any, *values: Any) -> tuple[Any, ...]:
+    """Return what belongs to samples in blocks as arrays on the driver; beside other samples as it is."""
+    return tuple(gather_values(value) for value in values) if is_blocked(X) else values
 
 
 def validate_blocked(estimator: Any, X: BlockedFeatures, y: Any, options: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,13 @@ class Chosen(NamedTuple):
 
 
 def choose_plan(
-    learner: MetricLearner, situation: Situation, supervision: Supervision, rank: int, *, resume: bool = False
+    learner: MetricLearner,
+    situation: Situation,
+    supervision: Supervision,
+    rank: int,
+    journal: Journal,
+    *,
+    resume: bool = False,
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
@@ -94,7 +101,8 @@ def choose_plan(
         usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
     for split in splits:
-        for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
+        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans)
+        for name, value in journal.checkpoint.remember("trial", compare, rng=situation.rng).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     lowest = min(means[plan.name] for plan in plans)
@@ -175,6 +183,19 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
         return False
     able = has_partner(labels[split.train]) & (weight[split.train] > 0)
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
+
+
+def compare_plans(
+    learner: MetricLearner,
+    situation: Situation,
+    labels: Vector,
+    split: Split,
+    rank: int,
+    weight: Vector | None,
+    plans: list[Plan],
+) -> dict[str, float]:
+    """Return the errors of plans on one split; see `Trial`."""
+    return Trial(learner, situation, labels, split, rank, weight).errors(plans)
 
 
 class Trial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._checks import resolve_part, resolve_regularisation
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._rounds import ended_as_planned, round_length
+from gramian.geometries import Geometry
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.objective import Block, Problem, Term
 from gramian.objective.terms import Summand
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result
+from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
 from gramian.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
 
@@ -81,20 +83,40 @@ def learn_stage(
     if resume and not solver.stops:
         solver = ConjugateGradient()
     for index in range(1 if resume else supervision.n_rounds):
-        with journal.phase("constraints" if index else "problem"):
-            terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
-        # Mini-batches need a problem of one term, the constraints.
-        used = terms if solver.stops else terms[:1]
-        if not solver.stops and not isinstance(used[0], Term):
-            raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
-        rows = supervision.subset(index)
-        features = situation.features if rows is None else situation.features.take(rows)
-        problem = Problem([Block(features, used), *penalties.blocks(start)], situation.execution)
-        result = learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
+        learn = partial(learn_round, learner, situation, supervision, factor, index, penalties.blocks(start), journal)
+        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length)
+        result = journal.checkpoint.remember("round", learn, rng=situation.rng)
         factor = result.point.G
         if result.ending is Ending.HALTED:
             break
     return result
+
+
+def learn_round(
+    learner: MetricLearner,
+    situation: Situation,
+    supervision: Supervision,
+    factor: Matrix,
+    index: int,
+    penalties: list[Block],
+    journal: Journal,
+    *,
+    solver: Solver,
+    geometry: Geometry,
+    loss: Loss,
+    length: int | None,
+) -> Result:
+    """Return the result of one round of a stage, from a factor (d, r)."""
+    with journal.phase("constraints" if index else "problem"):
+        terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
+    # Mini-batches need a problem of one term, the constraints.
+    used = terms if solver.stops else terms[:1]
+    if not solver.stops and not isinstance(used[0], Term):
+        raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
+    rows = supervision.subset(index)
+    features = situation.features if rows is None else situation.features.take(rows)
+    problem = Problem([Block(features, used), *penalties], situation.execution)
+    return learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
 
 
 def resolve_loss(learner: MetricLearner) -> Loss:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
-from gramian.blocked import gather_values, is_blocked
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._blocks import open_data
+from gramian.estimators._blocks import gather_beside, open_data
+from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
@@ -111,6 +112,11 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    checkpoint : path, optional
+        A file that stores the state of `fit`, or a folder for the files of several fits. If the fit is interrupted, the
+        same call goes on from there. The file is removed at the end of the fit.
+    checkpoint_every : float
+        The seconds from one write to the next.
     verbose : int
         1 reports every tenth iteration on standard error, 2 every iteration.
 
@@ -194,6 +200,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -221,6 +229,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(
@@ -257,8 +267,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         if calibration_params is not None:
             raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
         X = samples_of_indices(X, self.preprocessor)
-        if is_blocked(X):
-            y, sample_weight = gather_values(y), gather_values(sample_weight)
+        y, sample_weight = gather_beside(X, y, sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
 
     def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -299,8 +308,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
         """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
-        with restore_on_failure(self), open_data(self, X) as (X, *_):
-            ended = self._learn(X, supervision, calibration, resume=resume)
+        with restore_on_failure(self), open_data(self, X) as (X, *_), checkpoint_of(self) as checkpoint:
+            ended = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
         return self._end(ended)
 
     def _end(self, ended: Ended) -> Self:
@@ -314,6 +323,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         X: Any,
         supervision: Supervision,
         calibration: Calibration | None = None,
+        checkpoint: FitCheckpoint | None = None,
         *,
         resume: bool = False,
         checked: bool = False,
@@ -330,6 +340,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         reset = not resume and self.kept_ is None
         samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
         journal, execution, rng = self._open_journal(), self._resolve_execution(samples), self._make_generator()
+        if checkpoint is not None:
+            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
@@ -338,12 +350,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
         rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
         with journal.phase("choosing a plan"):
-            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
+            plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
         with journal.phase("start"):
             if resume or warm:
                 start = load_factor(self, coordinates, warm=warm)
             else:
-                start = self._compute_start(situation, plan.rank or rank, plan.start)
+                compute = partial(self._compute_start, situation, plan.rank or rank, plan.start)
+                start = journal.checkpoint.remember("start", compute, rng=rng)
         result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
         coordinates = coordinates.with_target_unit(learned_by.target_unit)
         factor = result.point.G if result.point.G.shape[1] == rank else complete_factor(result.point.G, rank)

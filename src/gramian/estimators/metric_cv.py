@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from gramian.checks import check_number
+from gramian.estimators._checkpoint import check_several_fits
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._choice import Choice
 from gramian.estimators._distance import LearnedDistance
@@ -256,6 +257,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         learner = MetricLearner() if self.estimator is None else clone(self.estimator)
         if learner.preprocessor is not None:
             raise ValueError("estimator has a preprocessor, but X holds samples. Set preprocessor=None.")
+        check_several_fits(learner)
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _list_candidates(self, task: Task, folds: list[Fold]) -> list[Candidate]:

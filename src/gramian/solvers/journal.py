@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gramian._checkpoints import Checkpoint, NoCheckpoint
 from gramian.solvers.solver import Record
-from gramian.types import Vector
+from gramian.types import Matrix, Vector
 
 __all__ = ["Callback", "Journal", "Reporter"]
 
@@ -49,6 +50,8 @@ class Journal:
         The seconds spent in each phase of work outside the iterations, by its name.
     passes : float
         The passes over the data in the minimisations that have ended.
+    checkpoint : Checkpoint
+        Stores the state of the fit, if that is wanted.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class Journal:
         self.records: list[Record] = []
         self.phases: dict[str, float] = {}
         self.passes = 0.0
+        self.checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
         self._clock = perf_counter()
 
     @contextmanager
@@ -95,6 +99,28 @@ class Journal:
         if self.reporter is not None:
             self.reporter.iteration(record)
         return bool(self.callback is not None and self.callback(record))
+
+    def quiet(self) -> Journal:
+        """Return a journal for minimisations that are not told; their state is stored with that of this one."""
+        journal = Journal()
+        journal.checkpoint = self.checkpoint
+        return journal
+
+    def dump(self) -> dict[str, Any]:
+        """Return the history as values that can be stored: records (n, 6), phases, and the seconds so far."""
+        records = np.array(self.records, np.float64).reshape(-1, len(Record._fields))
+        return {"records": records, "phases": dict(self.phases), "seconds": perf_counter() - self._clock}
+
+    def load(self, phases: dict[str, float], seconds: float) -> None:
+        """Add the seconds of an earlier run of the same fit."""
+        self._clock -= seconds
+        for name, earlier in phases.items():
+            self.phases[name] = self.phases.get(name, 0.0) + earlier
+
+    def go_to(self, records: Matrix, passes: float) -> None:
+        """Set the records (n, 6) and the passes to those of an earlier run of the same fit."""
+        self.records = [Record(int(first), *rest) for first, *rest in records.tolist()]
+        self.passes = passes
 
     def end(self, message: str) -> None:
         """Report the end of the fit, with the message why it ended."""

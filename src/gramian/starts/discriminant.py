@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse.linalg
 
 from gramian.execution import Execution, Serial, beside
 from gramian.features import Array, Features
@@ -18,6 +19,8 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among so many principal directions.
 PRINCIPAL = 200
+# A few eigenvectors of a matrix of more rows than this, so many for each, are computed by Lanczos iterations.
+FEW = 100
 # Discriminants whose eigenvalue is a smaller share of the largest than this are mostly rounding.
 SMALL_SHARE = 1e-10
 
@@ -88,5 +91,9 @@ def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missi
     Q = np.linalg.qr(directions)[0]
     away = np.eye(len(Q)) - Q @ Q.T
     d, missing = len(Q), min(missing, len(Q))
-    leading = scipy.linalg.eigh(away @ total @ away, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
+    rest = away @ total @ away
+    if d > FEW and FEW * missing < d:
+        leading = scipy.sparse.linalg.eigsh(rest, missing, v0=np.diag(rest))[1][:, ::-1]
+    else:
+        leading = scipy.linalg.eigh(rest, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
     return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))
