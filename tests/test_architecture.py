@@ -25,7 +25,7 @@ LAYERS = [
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
-    {"penalties", "situation", "certificate"},
+    {"penalties", "situation", "certificate", "blocked"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},

@@ -69,9 +69,9 @@ class PSDEstimator(BaseEstimator):
         """Return the geometry; the parameter is a name or an object."""
         return resolve_part("geometry", self.geometry, GEOMETRIES, Geometry)
 
-    def _resolve_execution(self) -> Execution:
-        """Return the execution that n_jobs selects."""
-        return resolve_execution(self.n_jobs)
+    def _resolve_execution(self, X: Any = None) -> Execution:
+        """Return the execution that n_jobs selects; that of samples X which are on workers."""
+        return getattr(X, "execution", None) or resolve_execution(self.n_jobs)
 
     def _resolve_solver(self, rng: np.random.Generator) -> Solver:
         """Return the solver; the parameter is a name or an object.

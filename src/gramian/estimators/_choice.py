@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gramian.coordinates import unit_of
-from gramian.estimators._learning import learn_by_plan
+from gramian.estimators._learning import compute_start, learn_by_plan
 from gramian.estimators._rounds import with_labels
+from gramian.execution import beside
 from gramian.extremes import largest
 from gramian.situation import Situation
 from gramian.solvers import Journal
@@ -229,8 +230,10 @@ class Trial:
         self.weight_held_out = None if weight is None else weight[test]
         self.learner, self.rank = learner, rank
         self.labels, self.truth = labels[train], labels[test]
-        self.held_out = situation._replace(features=features.take(test))
-        known = features.take(train)
+        known, unknown = features.take(train), features.take(test)
+        # Samples of a trial that came to the driver are worked on there.
+        situation = situation._replace(execution=beside(known, situation.execution))
+        self.held_out = situation._replace(features=unknown)
         # At full rank the distance outside of the span matters for held-out samples, as does a start that is an array.
         inside = rank < features.shape[1] and isinstance(learner.init, str)
         span = span_of(known, sparse=True) if inside else None
@@ -259,7 +262,7 @@ class Trial:
         """
         key: tuple[Any, ...] = (plan.start, plan.rank)
         if key not in factors:
-            factors[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
+            factors[key] = compute_start(self.learner, self.situation, plan.rank or self.rank, plan.start)
         for stage in plan.stages:
             before, key = factors[key], (*key, id(stage))
             if key not in factors:

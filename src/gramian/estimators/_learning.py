@@ -19,19 +19,31 @@ from gramian.objective.terms import Summand
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
+from gramian.starts import resolve_start
 from gramian.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
 
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["WARM", "Ended", "Learned", "complete_factor", "learn_by_plan", "learn_stage", "load_factor"]
+__all__ = [
+    "WARM",
+    "Ended",
+    "Learned",
+    "complete_factor",
+    "compute_start",
+    "learn_by_plan",
+    "learn_stage",
+    "load_factor",
+]
 
 
 #: The smallest ‖W‖², and the inverse of the largest, that a stream goes on from.
 SMALLEST_SQUARE = 1e-280
 #: The length of columns that complete a factor, beside its smallest singular value.
 SMALL_COLUMN = 1e-4
+#: The starts of a distance, by name.
+STARTS = ("identity", "lda", "pca", "random")
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
 
@@ -152,6 +164,18 @@ def with_loss(term: Summand, loss: Loss) -> Summand:
     # The weights of squares are divided by those of the typical target.
     weight = term.weight * term.weight.dtype.type(typical ** (2 - loss.degree))
     return replace(term, loss=loss.rescaled(typical), weight=weight)
+
+
+def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
+    """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
+    n, d = situation.features.shape
+    if learner.n_components is not None and rank > min(n, d):
+        raise ValueError(
+            f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give more "
+            "samples."
+        )
+    usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+    return resolve_start(learner.init, situation, rank, choices=STARTS, auto=usual if name == "auto" else name)
 
 
 def complete_factor(G: Matrix, rank: int) -> Matrix:
