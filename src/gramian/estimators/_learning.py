@@ -43,7 +43,7 @@ SMALLEST_SQUARE = 1e-280
 #: The length of columns that complete a factor, beside its smallest singular value.
 SMALL_COLUMN = 1e-4
 #: The starts of a distance, by name.
-STARTS = ("identity", "lda", "pca", "random")
+START_NAMES = ("identity", "lda", "pca", "random")
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
 
@@ -175,7 +175,7 @@ def compute_start(learner: MetricLearner, situation: Situation, rank: int, name:
             "samples."
         )
     usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-    return resolve_start(learner.init, situation, rank, choices=STARTS, auto=usual if name == "auto" else name)
+    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual if name == "auto" else name)
 
 
 def complete_factor(G: Matrix, rank: int) -> Matrix:
