@@ -32,6 +32,7 @@ LAYERS = [
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"plotting"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

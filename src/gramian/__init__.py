@@ -35,6 +35,7 @@ _MODULES = (
     "losses",
     "measurements",
     "penalties",
+    "plotting",
     "solvers",
     "starts",
     "supervision",
