@@ -58,7 +58,7 @@ paper-quick: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,files,test,baselines,paper]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,files,cli,test,baselines,paper,tables,dask]"
 	touch $(INSTALLED)
 
 $(LOWEST): pyproject.toml harness/lowest.py

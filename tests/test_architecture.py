@@ -19,13 +19,13 @@ LAYERS = [
     {"_kernels", "types", "warn"},
     {"extremes"},
     {"checks"},
-    {"_checkpoints"},
+    {"_checkpoints", "tables"},
     {"features", "measurements", "losses", "geometries", "execution"},
     {"mapped"},
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
-    {"penalties", "situation", "certificate"},
+    {"penalties", "situation", "certificate", "blocked"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},
@@ -33,6 +33,7 @@ LAYERS = [
     {"baselines"},
     {"files"},
     {"plotting"},
+    {"report"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -20,7 +20,9 @@ _HOMES = {
     "export_map": "gramian.files",
     "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "open_table": "gramian.tables",
     "save": "gramian.files",
+    "write_report": "gramian.report",
 }
 _MODULES = (
     "baselines",
@@ -39,6 +41,7 @@ _MODULES = (
     "solvers",
     "starts",
     "supervision",
+    "tables",
 )
 
 __all__ = [
@@ -55,7 +58,9 @@ __all__ = [
     "export_map",
     "load",
     "minimize",
+    "open_table",
     "save",
+    "write_report",
 ]
 
 
@@ -82,4 +87,6 @@ if TYPE_CHECKING:
     )
     from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
+    from gramian.report import write_report
     from gramian.solvers import Result, minimize
+    from gramian.tables import open_table

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.features import Array, Features
 from gramian.situation import Situation
 from gramian.starts.moments import class_moments
@@ -47,7 +47,7 @@ def discriminants(
     >>> bool(abs(G[0, 0]) > 100 * abs(G[1, 0]))
     True
     """
-    d, execution = features.shape[1], Serial() if execution is None else execution
+    d, execution = features.shape[1], Serial() if execution is None else beside(features, execution)
     if d > LARGEST_MOMENT:
         components = principal_components(features, max(PRINCIPAL, rank), rng, execution)
         inside = Array(np.ascontiguousarray(components.scores[:, : max(PRINCIPAL, rank)]))

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from gramian.execution import Execution, Serial, Shards
+from gramian.execution import Execution, Serial, Shards, beside
 from gramian.features import Features
 from gramian.objective.terms import cut_evenly
 from gramian.situation import Parts, Situation, compute_image
-from gramian.starts.moments import Rows, second_moment
+from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.types import Matrix
 
 __all__ = ["LARGEST_MOMENT", "pca_start", "principal_components", "principal_directions"]
@@ -28,7 +28,7 @@ class Placed(NamedTuple):
     """The samples in pieces of rows, and the number of pieces."""
 
     shards: Shards
-    count: int
+    n_pieces: int
 
 
 class Principal(NamedTuple):
@@ -71,7 +71,7 @@ def principal_directions(
     array([0., 1.])
     """
     d = features.shape[1]
-    execution = Serial() if execution is None else execution
+    execution = Serial() if execution is None else beside(features, execution)
     if d <= LARGEST_MOMENT:
         leading = scipy.linalg.eigh(second_moment(features, execution), subset_by_index=[d - min(rank, d), d - 1])[1]
         return np.ascontiguousarray(leading[:, ::-1])
@@ -85,9 +85,10 @@ def principal_components(features: Features, rank: int, rng: np.random.Generator
     Three rounds of products are enough for a start. The iterated matrix has a row for each sample or for each feature,
     whichever are fewer.
     """
-    n, d = features.shape
+    (n, d), execution = features.shape, beside(features, execution)
     placed, count = place_pieces(features, execution), min(rank + MORE_COLUMNS, n, d)
-    if n < d:
+    # Samples on workers stay where they are: a matrix of their number would have to be cut as they are.
+    if n < d and not hasattr(features, "place_with"):
         found = components_by_samples(placed, rng.standard_normal((n, count)).astype(features.dtype), execution)
         # Directions without any variance have no right singular vector among the samples.
         if found.weights is not None and found.weights[:, :rank].any(axis=0).all():
@@ -142,12 +143,14 @@ def multiply_gram(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
 
 def pull_samples(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
     """Return Xᵀ S, shape (d, k), for S (n, k)."""
-    pieces = execution.place([S[cut] for cut in cut_evenly(len(S), placed.count)])
+    pieces = execution.place([S[cut] for cut in cut_evenly(len(S), placed.n_pieces)])
     return execution.run(pull_piece, placed.shards, pieces)[1]
 
 
 def place_pieces(features: Features, execution: Execution) -> Placed:
     """Place the samples in as many pieces as products with them are worth."""
+    if hasattr(features, "place_with"):
+        return Placed(place_rows(features, execution), 0)
     cuts = cut_evenly(features.shape[0], features.n_pieces)
     return Placed(execution.place([Rows(features.take(cut)) for cut in cuts]), len(cuts))
 
