@@ -13,6 +13,7 @@ from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
@@ -82,6 +83,9 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
     """
 
     message_: str
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     def __init__(
         self,
