@@ -25,13 +25,14 @@ LAYERS = [
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
-    {"penalties", "situation", "certificate"},
+    {"penalties", "situation", "certificate", "blocked"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
     {"progress", "contracts"},
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"report"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from gramian.checks import check_powers
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features, to_csr
 from gramian.losses import Loss
@@ -121,9 +121,8 @@ class Coordinates:
         """
         data = data_unit_of(X)
         if in_span and scipy.sparse.issparse(X):
-            X = X if data == 1 else X * X.dtype.type(data)
             columns = present_columns(to_csr(X))
-            return cls(centre(X if columns is None else columns.features.X), Units(data), columns)
+            return cls(centre(X if columns is None else columns.features.X, execution, data), Units(data), columns)
         features = centre(X, execution, data)
         span = span_of(features) if in_span else None
         return cls(features if span is None else span.features, Units(data), span)
@@ -217,8 +216,7 @@ def data_unit_of(X: Any) -> float:
     >>> data_unit_of(np.ones((2, 2))), data_unit_of(np.full((2, 2), 2.0**20)) * 2.0**20
     (1.0, 1.0)
     """
-    values = X if isinstance(X, np.ndarray) else X.data
-    size = largest(values)
+    size = largest(X.data if scipy.sparse.issparse(X) else X)
     unit = unit_of(size if X.ndim == 2 else size**0.5, 1)
     # A unit, and its inverse, are numbers of the data's type.
     limit = LARGEST_UNIT[X.dtype]
@@ -280,10 +278,10 @@ def column_sizes(features: Features) -> Vector:
     return sizes * features.scale if isinstance(features, Mapped) else sizes
 
 
-def samples_of(features: Features) -> Any:
-    """Return the array or sparse matrix (N, d) of features that are not centred."""
-    assert isinstance(features, Array | Sparse | Mapped)
-    return features.X
+def samples_of(features: Any) -> Any:
+    """Return the array or sparse matrix (N, d) of features that are not centred; blocks on workers themselves."""
+    assert not isinstance(features, Centred | Identity)
+    return features.X if isinstance(features, Array | Sparse | Mapped) else features
 
 
 def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Features:
@@ -299,12 +297,14 @@ def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Fea
     >>> centre(np.array([[1.0], [3.0]])).dense().ravel()
     array([-1.,  1.])
     """
+    if hasattr(X, "centred"):
+        return (X if unit == 1 else X * unit).centred()
     large_map = is_large_map(X)
     X = X if unit == 1 or large_map else X * X.dtype.type(unit)
     if scipy.sparse.issparse(X):
         features = as_features(X)
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
-    execution = Serial() if execution is None else execution
+    execution = Serial() if execution is None else beside(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)
     if large_map:

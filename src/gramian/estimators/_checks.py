@@ -10,7 +10,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
+from gramian.blocked import BlockedFeatures
 from gramian.checks import FLOATS, as_numbers, check_kind, check_number, check_sparse
+from gramian.estimators._blocks import validate_blocked
 from gramian.geometries import GEOMETRIES, Geometry
 from gramian.mapped import is_large_map
 from gramian.supervision.checks import read_labels
@@ -41,6 +43,8 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
     In addition, sparse matrices are checked fully, and masked entries and dates are refused. y of objects is read: as
     numbers if `y_numeric` is True, else as class labels.
     """
+    if isinstance(X, BlockedFeatures):
+        return validate_blocked(estimator, X, y, options)
     check_kind("X", X)
     if scipy.sparse.issparse(X):
         check_sparse(X)

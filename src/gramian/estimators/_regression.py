@@ -6,12 +6,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from gramian.checks import validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, column_spread
 from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import validate_input
 from gramian.estimators._rank import is_auto
+from gramian.extremes import largest
 from gramian.features import Identity
 from gramian.geometries import Geometry, Scaled
 from gramian.losses import Loss
@@ -70,6 +72,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         y_numeric=True,
     )
     check_shape(X)
+    if reset and not largest(X.data if issparse(X) else X):
+        raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
     weight = validate_weight(sample_weight, n, X.dtype)
     senses = validate_sense(sense, n)

@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian.blocked import open_blocks
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, supports_partial_fit
+from gramian.estimators._blocks import open_data
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
@@ -99,7 +101,8 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     checkpoint_every : float
         The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -230,13 +233,12 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
         """Learn from `init`, or continue from the current factor."""
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        values = (y, sample_weight, sense)
+        with restore_on_failure(self), open_data(self, X, *values) as opened, checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
-            data = read_data(self, X, y, sample_weight, sense, reset=not continuing)
-            if not (continuing or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
-                raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
+            data = read_data(self, *opened, reset=not continuing)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             if not resume:
@@ -334,11 +336,12 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         array, shape (n,)
         """
         check_is_fitted(self)
-        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
-        check_shape(X)
-        coordinates = Coordinates.in_units(X, Units())
-        factor = self.factor_.astype(X.dtype, copy=False)
-        return make_measurement(X, coordinates).predict(coordinates.features.image(factor))
+        with open_blocks(X, self.n_jobs) as X:
+            X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
+            check_shape(X)
+            coordinates = Coordinates.in_units(X, Units())
+            factor = self.factor_.astype(X.dtype, copy=False)
+            return make_measurement(X, coordinates).predict(coordinates.features.image(factor))
 
     def matrix(self) -> Matrix:
         """Return W = G Gᵀ, shape (d, d)."""
@@ -353,7 +356,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         measurement = make_measurement(data.X, coordinates)
         scaled = rescale_loss(loss, coordinates.units.target, data.X.dtype)
         term = Term(measurement, target, scaled, data.sense, data.weight)
-        return Problem([Block(coordinates.features, [term])], self._resolve_execution())
+        return Problem([Block(coordinates.features, [term])], self._resolve_execution(coordinates.features))
 
     def _compute_start(
         self, problem: Problem, rng: np.random.Generator, coordinates: Coordinates, geometry: Geometry

@@ -207,7 +207,7 @@ class Loop(NamedTuple):
         n_iter, fresh_noise = at.n_iter + 1, at.fresh_noise
         verdict, n_small = self.check_step(at.evaluation, step, at.n_small)
         evaluation = step.evaluation
-        due = n_iter % REFRESH_EVERY[problem.dtype] == 0 or is_stale(evaluation, fresh_noise)
+        due = n_iter % refresh_period(problem) == 0 or is_stale(evaluation, fresh_noise)
         if solver.stops and (verdict.ending is not None or due):
             moved, evaluation = evaluation, problem.evaluate(evaluation.point)
             fresh_noise = evaluation.noise
@@ -300,6 +300,11 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
+
+
+def refresh_period(problem: Problem) -> int:
+    """Return the number of steps after which images are recomputed; an execution may ask for fewer."""
+    return min(REFRESH_EVERY[problem.dtype], getattr(problem.execution, "refresh_every", REFRESH_EVERY[problem.dtype]))
 
 
 def is_stale(evaluation: Evaluation, fresh_noise: float) -> bool:
