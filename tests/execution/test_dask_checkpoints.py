@@ -5,6 +5,7 @@ import pytest
 
 from gramian import PSDRegressor
 from gramian.execution import Dask
+
 from helpers import regression
 
 array = pytest.importorskip("dask.array")
