@@ -33,6 +33,7 @@ LAYERS = [
     {"baselines"},
     {"files"},
     {"report"},
+    {"cli"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
