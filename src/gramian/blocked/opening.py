@@ -10,7 +10,8 @@ import numpy as np
 
 from gramian.blocked.features import BlockedFeatures
 from gramian.blocked.sources import Source, check_summaries, find_sources, read_block, read_file
-from gramian.execution.dask import Dask, Opaque, Placed, take_total
+from gramian.execution.dask import Dask
+from gramian.execution.held import Opaque, Placed, take_totals
 
 __all__ = ["compute_values", "gather_values", "is_blocked", "open_blocks"]
 
@@ -60,8 +61,8 @@ def read_sources(sources: list[Source], X: Any, execution: Dask, allow_missing: 
         values = [Opaque(source.value) for source in sources]
     names = [source.name for source in sources]
     futures = execution.map(read_block, workers, names, values, [allow_missing] * len(names))
-    totals = execution.gather(execution.map(take_total, workers, futures))
-    summaries = [each for total in totals for each in total.total]
+    totals = execution.gather(execution.map(take_totals, workers, futures))
+    summaries = [each for total in totals for each in total.totals]
     check_summaries(summaries)
     kept = [i for i, each in enumerate(summaries) if each.n_samples]
     shards = Placed([futures[i] for i in kept], [workers[i] for i in kept])
