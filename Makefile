@@ -41,7 +41,7 @@ lint: $(INSTALLED)
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
 
-# Generated cases of every property, mutated data files and mistakes in low-level calls: make soak MINUTES=30 SEED=7
+# Generated cases of every property, mutated files of data and models, and mistakes in low-level calls: make soak MINUTES=30 SEED=7
 MINUTES ?= 30
 soak: $(INSTALLED)
 	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
@@ -58,7 +58,7 @@ paper-quick: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,files,test,baselines,paper,dask]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,files,cli,test,baselines,paper,tables,dask]"
 	touch $(INSTALLED)
 
 $(LOWEST): pyproject.toml harness/lowest.py

@@ -39,6 +39,7 @@ SECTIONS = {
     "memory": "Memory of a fit on tall data",
     "scale": "One and two workers of a Dask cluster",
     "scale_model": "A model of workers of a Dask cluster",
+    "out_of_core": "Tables larger than memory",
     "span": "Few samples of many features",
     "kernel": "Kernels from constraints",
     "mds": "Maps from distances",

@@ -19,7 +19,7 @@ LAYERS = [
     {"_kernels", "types", "warn"},
     {"extremes"},
     {"checks"},
-    {"_checkpoints"},
+    {"_checkpoints", "tables"},
     {"features", "measurements", "losses", "geometries", "execution"},
     {"mapped"},
     {"span"},
@@ -32,6 +32,7 @@ LAYERS = [
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"report"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -17,9 +17,12 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "export_map": "gramian.files",
     "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "open_table": "gramian.tables",
     "save": "gramian.files",
+    "write_report": "gramian.report",
 }
 _MODULES = (
     "baselines",
@@ -37,6 +40,7 @@ _MODULES = (
     "solvers",
     "starts",
     "supervision",
+    "tables",
 )
 
 __all__ = [
@@ -50,9 +54,12 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "export_map",
     "load",
     "minimize",
+    "open_table",
     "save",
+    "write_report",
 ]
 
 
@@ -77,6 +84,8 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
-    from gramian.files import load, save
+    from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
+    from gramian.report import write_report
     from gramian.solvers import Result, minimize
+    from gramian.tables import open_table

@@ -21,7 +21,6 @@ from gramian.blocked.work import (
     take_block,
 )
 from gramian.coordinates import SMALL, mean_outweighs_spread
-from gramian.execution import Work
 from gramian.execution.dask import Dask
 from gramian.execution.held import Placed
 from gramian.extremes import Extremes
@@ -110,11 +109,7 @@ class BlockedFeatures:
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k), on the driver; one pass."""
-        return self.list_parts(list_images, B=B)
-
-    def list_parts(self, work: Work, **small: Any) -> Matrix:
-        """Return arrays of the samples, which work lists, as one array on the driver."""
-        return np.concatenate(self.execution.run(work, self.shards, **small)[1])
+        return np.concatenate(self.execution.run(list_images, self.shards, B=B)[1])
 
     def __matmul__(self, B: Matrix) -> Matrix:
         return self.image(B)

@@ -41,6 +41,14 @@ def open_blocks(X: Any, n_jobs: Any = None, *, allow_missing: bool = False) -> I
         The execution of a fit. None and numbers stand for `Dask()`, if X is in blocks.
     allow_missing : bool
         True if entries may be NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.blocked import open_blocks
+    >>> with open_blocks(np.eye(2)) as X:
+    ...     X.shape  # an array is not in blocks
+    (2, 2)
     """
     sources = None if isinstance(X, BlockedFeatures) else find_sources(X)
     execution = n_jobs if isinstance(n_jobs, Dask) else Dask()

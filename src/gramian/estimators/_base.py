@@ -17,7 +17,7 @@ from gramian.execution import Execution, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
 from gramian.objective import Problem
-from gramian.progress import progress_printer
+from gramian.progress import make_reporter
 from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
@@ -92,7 +92,7 @@ class PSDEstimator(BaseEstimator):
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         check_number("verbose", verbose, least=0, integer=True)
         check_callback(self.callback)
-        return Journal(self.callback, progress_printer(self.verbose), cost_scale)
+        return Journal(self.callback, make_reporter(self.verbose), cost_scale)
 
     def _minimize(
         self,
@@ -107,6 +107,8 @@ class PSDEstimator(BaseEstimator):
         """Return the result of minimising from a point; further arguments are passed to `minimize`."""
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if at_most is None else min(iterations, at_most)
+        if not solver.stops and at_most is None:
+            journal.expect(iterations)
         # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
         share = max(self.tol, float(np.finfo(problem.dtype).eps))
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero

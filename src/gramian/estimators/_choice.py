@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gramian.coordinates import unit_of
-from gramian.estimators._learning import learn_by_plan
+from gramian.estimators._learning import compute_start, learn_by_plan
 from gramian.estimators._rounds import with_labels
 from gramian.execution import beside
 from gramian.extremes import largest
@@ -100,8 +100,9 @@ def choose_plan(
     if any(is_too_small(split, labels, weight, least) for split in splits):
         usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
-    for split in splits:
-        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans)
+    for index, split in enumerate(splits):
+        done = Done(index, len(splits), journal)
+        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans, done)
         for name, value in journal.checkpoint.remember("trial", compare, rng=situation.rng).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
@@ -185,6 +186,19 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
 
 
+class Done(NamedTuple):
+    """How many of all splits are done, and the journal that is told of it."""
+
+    splits: int
+    n_splits: int
+    journal: Journal
+
+    def report(self, plans: list[Plan], index: int) -> None:
+        """Report that one of the plans is tried next on the current split."""
+        done = self.splits * len(plans) + index
+        self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
+
+
 def compare_plans(
     learner: MetricLearner,
     situation: Situation,
@@ -193,9 +207,10 @@ def compare_plans(
     rank: int,
     weight: Vector | None,
     plans: list[Plan],
+    done: Done,
 ) -> dict[str, float]:
     """Return the errors of plans on one split; see `Trial`."""
-    return Trial(learner, situation, labels, split, rank, weight).errors(plans)
+    return Trial(learner, situation, labels, split, rank, weight).errors(plans, done)
 
 
 class Trial:
@@ -227,10 +242,13 @@ class Trial:
             features=known if self.span is None else self.span.features, labels=self.labels
         )
 
-    def errors(self, plans: list[Plan]) -> dict[str, float]:
+    def errors(self, plans: list[Plan], done: Done) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
         factors: dict[tuple[Any, ...], Matrix] = {}
-        errors = {plan.name: self.error(self.learn(plan, factors)) for plan in plans}
+        errors = {}
+        for index, plan in enumerate(plans):
+            done.report(plans, index)
+            errors[plan.name] = self.error(self.learn(plan, factors))
         errors["start"] = min(self.error(factor) for known, factor in factors.items() if len(known) == 2)
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         if self.span is None and d <= LARGEST_EUCLID:
@@ -244,7 +262,7 @@ class Trial:
         """
         key: tuple[Any, ...] = (plan.start, plan.rank)
         if key not in factors:
-            factors[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
+            factors[key] = compute_start(self.learner, self.situation, plan.rank or self.rank, plan.start)
         for stage in plan.stages:
             before, key = factors[key], (*key, id(stage))
             if key not in factors:

@@ -99,7 +99,8 @@ class KernelLearner(KernelMap, PSDEstimator):
     checkpoint_every : float
         The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------

@@ -15,7 +15,8 @@ from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import WARM, Ended, complete_factor, learn_by_plan, load_factor
+from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._learning import WARM, Ended, complete_factor, compute_start, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
 from gramian.estimators._targets import learn_targets
@@ -25,17 +26,15 @@ from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.solvers import Solver
-from gramian.starts import Situation, resolve_start
+from gramian.starts import Situation
 from gramian.supervision import GivenPairs, Supervision, Targets
 from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
 
-CHOICES = ("identity", "lda", "pca", "random")
 
-
-class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
+class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEstimator):
     """A learned Mahalanobis distance ‖Gᵀ(u - v)‖, for nearest neighbours, clustering and retrieval.
 
     The subspace and the distance in it are learned together, from class labels or from tuples of points by `fit`; or
@@ -118,7 +117,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
     checkpoint_every : float
         The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -355,7 +355,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
             if resume or warm:
                 start = load_factor(self, coordinates, warm=warm)
             else:
-                compute = partial(self._compute_start, situation, plan.rank or rank, plan.start)
+                compute = partial(compute_start, self, situation, plan.rank or rank, plan.start)
                 start = journal.checkpoint.remember("start", compute, rng=rng)
         result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
         coordinates = coordinates.with_target_unit(learned_by.target_unit)
@@ -378,17 +378,6 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         """Delete the fitted attributes that depend on the kind of supervision, and others by name."""
         for name in ("threshold_", "bounds_", "tuple_size_", *chain(*names)):
             self.__dict__.pop(name, None)
-
-    def _compute_start(self, situation: Situation, rank: int, name: str) -> Matrix:
-        """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
-        n, d = situation.features.shape
-        if self.n_components is not None and rank > min(n, d):
-            raise ValueError(
-                f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
-                "more samples."
-            )
-        usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-        return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
 
     def __sklearn_is_fitted__(self) -> bool:
         # Samples that are kept do not make it fitted.

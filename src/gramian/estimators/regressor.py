@@ -17,6 +17,7 @@ from gramian.estimators._base import PSDEstimator, supports_partial_fit
 from gramian.estimators._blocks import open_data
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
+from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._regression import (
     Data,
@@ -46,7 +47,7 @@ __all__ = ["PSDRegressor"]
 PERFECT = 0.01
 
 
-class PSDRegressor(RegressorMixin, PSDEstimator):
+class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     """Regression y = trace(W X) with a positive semidefinite W = G Gᵀ of rank r.
 
     X is given as vectors x, which stand for X = x xᵀ, so that y = xᵀ W x; or as matrices. W is never formed.
@@ -100,7 +101,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     checkpoint_every : float
         The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.blocked import BlockedFeatures, open_blocks
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
 from gramian.extremes import extremes_of, largest
 from gramian.starts.signs import align_signs
@@ -23,7 +24,7 @@ __all__ = ["SubspaceTracker"]
 STEPS = ("averaged", "greedy")
 
 
-class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The principal subspace of a stream of samples, by Oja's rule on the Grassmann manifold.
 
     Missing entries are NaN. For a sample x, w are the least-squares weights of its observed entries on the frame U
@@ -183,7 +184,8 @@ class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with open_blocks(X, allow_missing=True) as X:
             X = validate_input(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
             if isinstance(X, BlockedFeatures):
-                return X.list_parts(list_coordinates, components=self.components_, mean=self.mean_)
+                small = {"components": self.components_, "mean": self.mean_}
+                return np.concatenate(X.execution.run(list_coordinates, X.shards, **small)[1])
             return coordinates_of(X, self.components_, self.mean_)
 
     def inverse_transform(self, X: Any) -> Matrix:

@@ -12,7 +12,16 @@ from typing import Any
 
 from gramian.files.archive import ARRAY, SPARSE, unpack_parts
 from gramian.files.arrays import check_array, check_sparse
-from gramian.files.rules import ARRAYS, CONTAINERS, KEYS, SPARSE_TYPES, is_function, is_named_tuple, is_object
+from gramian.files.rules import (
+    ARRAYS,
+    CONTAINERS,
+    KEYS,
+    SKLEARN_LOSSES,
+    SPARSE_TYPES,
+    is_function,
+    is_named_tuple,
+    is_object,
+)
 
 __all__ = ["Audit", "check_protocol"]
 
@@ -276,6 +285,22 @@ def check_generator(audit: Audit, node: Node, where: str, depth: int) -> None:
         raise ValueError(f"{where} is a random generator of another kind")
 
 
+def check_loss(audit: Audit, node: Node, where: str, depth: int) -> None:
+    """Check a compiled loss of scikit-learn, which is made of numbers and has nothing else."""
+    audit.require(node, where, {"__reduce__", "content"}, full_name(node) in SKLEARN_LOSSES)
+    made, content = node["__reduce__"], node["content"]
+    arguments = made.get("args") if isinstance(made, dict) else None
+    if not isinstance(arguments, dict) or arguments.get("__loader__") != "TupleNode":
+        raise ValueError(f"{where} is no loss")
+    plain = isinstance(arguments.get("content"), list) and all(
+        isinstance(item, dict) and item.get("__loader__") == "JsonNode" for item in arguments["content"]
+    )
+    if not plain or not isinstance(content, dict) or content.get("content"):
+        raise ValueError(f"{where} is no loss")
+    audit.visit(arguments, where, depth)
+    audit.visit(content, where, depth)
+
+
 def value_of(node: Node, key: str) -> Any:
     """Return a plain value of a dict, or None."""
     inner = node["content"].get(key)
@@ -289,6 +314,7 @@ CHECKS: dict[str, Callable[[Audit, Node, str, int], None]] = {
     "FunctionNode": check_function,
     "JsonNode": check_json,
     "ListNode": check_items,
+    "LossNode": check_loss,
     "MaskedArrayNode": check_masked,
     "NdArrayNode": check_numpy,
     "ObjectNode": check_object,

@@ -11,6 +11,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import BallTree, KDTree
 
+from gramian.execution import Threads
+
 __all__ = ["check_parts", "walk"]
 
 # States of bit generators that are positions: the name and the largest value.
@@ -81,8 +83,8 @@ def check_own(part: Any) -> None:
             raise ValueError(f"a {type(part).__name__} has other settings than it takes")
         # The constructor checks them.
         dataclasses.replace(part)
-    elif isinstance(part, tuple):
-        return
+    elif isinstance(part, Threads) and (vars(part).keys() != {"n", "_pool"} or part._pool is not None):
+        raise ValueError("a Threads has other settings than it takes")
 
 
 def check_settings(estimator: BaseEstimator) -> None:
@@ -113,6 +115,13 @@ def check_shapes(estimator: BaseEstimator) -> None:
             raise ValueError(f"{name} has {key} that is no matrix of numbers")
     if "components_" in arrays and d is not None and arrays["components_"].shape[1] != d:
         raise ValueError(f"{name} has components_ of shape {arrays['components_'].shape}, but {d} features")
+    if {"components_", "factor_"} <= arrays.keys() and arrays["components_"].shape != arrays["factor_"].shape[::-1]:
+        raise ValueError(f"{name} has components_ and factor_ of different shapes")
+    samples = held.get("_samples")
+    if samples is not None and (getattr(samples, "ndim", 0) != 2 or (d is not None and samples.shape[1] != d)):
+        raise ValueError(f"{name} has samples of other features")
+    if samples is not None and "coefficients_" in arrays and len(arrays["coefficients_"]) != samples.shape[0]:
+        raise ValueError(f"{name} has coefficients of other samples")
     stream = held.get("_stream")
     if stream is not None and hasattr(stream, "frame"):
         check_subspace(stream, name)

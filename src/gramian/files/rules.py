@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["ARRAYS", "CONTAINERS", "KEYS", "SPARSE_TYPES", "is_function", "is_named_tuple", "is_object"]
+__all__ = [
+    "ARRAYS",
+    "CONTAINERS",
+    "KEYS",
+    "SKLEARN_LOSSES",
+    "SPARSE_TYPES",
+    "is_function",
+    "is_named_tuple",
+    "is_object",
+]
 
 SCALARS = {
     *("bool", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -55,6 +64,15 @@ SKLEARN_PARTS = {
         for name in ("KFold", "StratifiedKFold", "GroupKFold", "StratifiedGroupKFold", "ShuffleSplit")
     ),
 }
+SKLEARN_PARTS |= {
+    f"sklearn.gaussian_process.kernels.{name}"
+    for name in ("RBF", "ConstantKernel", "WhiteKernel", "Matern", "RationalQuadratic", "ExpSineSquared", "DotProduct")
+} | {f"sklearn.gaussian_process.kernels.{name}" for name in ("Sum", "Product", "Exponentiation", "CompoundKernel")}
+#: Losses of scikit-learn's linear models by stochastic gradients.
+SKLEARN_LOSSES = {
+    f"sklearn.linear_model._sgd_fast.{name}"
+    for name in ("Hinge", "SquaredHinge", "ModifiedHuber", "EpsilonInsensitive", "SquaredEpsilonInsensitive")
+} | {f"sklearn._loss._loss.Cy{name}" for name in ("HalfBinomialLoss", "HalfSquaredError", "HuberLoss")}
 SKLEARN_FUNCTIONS = {
     f"sklearn.feature_selection._univariate_selection.{name}"
     for name in ("f_classif", "f_regression", "chi2", "r_regression")

@@ -21,6 +21,15 @@ Callback = Callable[[Record], Any]
 class Reporter(Protocol):
     """The interface of an object that shows the progress of a fit."""
 
+    def begin(self, name: str) -> None:
+        """Show that a phase of work, or a round of iterations, begins."""
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Show how much of the current phase is done, and what is done next."""
+
+    def expect(self, iterations: int | None) -> None:
+        """Take note of the largest number of iterations of the fit; None if it is not known."""
+
     def phase(self, name: str, seconds: float) -> None:
         """Show a phase of work outside the iterations, and the seconds it took."""
 
@@ -76,12 +85,28 @@ class Journal:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Return a context manager that adds the seconds spent in it to `phases[name]`."""
+        self.begin(name)
         begin = perf_counter()
         yield
         seconds = perf_counter() - begin
         self.phases[name] = self.phases.get(name, 0.0) + seconds
         if self.reporter is not None:
             self.reporter.phase(name, seconds)
+
+    def begin(self, name: str) -> None:
+        """Report that a phase of work, or a round of iterations, begins."""
+        if self.reporter is not None:
+            self.reporter.begin(name)
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Report how much of the current phase is done, and what is done next."""
+        if self.reporter is not None:
+            self.reporter.step(name, done, total)
+
+    def expect(self, iterations: int | None) -> None:
+        """Report the largest number of iterations of the fit; None if it is not known."""
+        if self.reporter is not None:
+            self.reporter.expect(iterations)
 
     def write(self, cost: float, gradient_norm: float, step: float, passes: float) -> bool:
         """Add a record of an iteration; return True if the callback asks to stop.
