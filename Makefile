@@ -44,7 +44,7 @@ lint: $(INSTALLED)
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks.report
 
-# Generated cases of every property, mutated data files and mistakes in low-level calls: make soak MINUTES=30 SEED=7
+# Generated cases of every property, mutated files of data and models, and mistakes in low-level calls: make soak MINUTES=30 SEED=7
 MINUTES ?= 30
 soak: $(INSTALLED)
 	GRAMIAN_OFFLINE=1 $(BIN)/python -m harness.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
@@ -96,7 +96,7 @@ paper-quick: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,test,baselines,paper]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,files,cli,test,baselines,paper,tables,dask]"
 	touch $(INSTALLED)
 
 $(LOWEST): pyproject.toml harness/lowest.py
@@ -111,7 +111,7 @@ $(BENCH): $(INSTALLED)
 
 $(DOCS): pyproject.toml
 	$(PYTHON) -m venv .venv-docs
-	$(DOCS_PYTHON) -m pip install --quiet --disable-pip-version-check build -e ".[docs]"
+	$(DOCS_PYTHON) -m pip install --quiet --disable-pip-version-check build -e ".[docs,files,cli,tables,dask]"
 	touch $(DOCS)
 
 clean:

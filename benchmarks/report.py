@@ -37,6 +37,7 @@ SECTIONS = {
     "targets": "Distances from continuous targets",
     "threads": "Whole fits with one and two threads",
     "memory": "Memory of a fit on tall data",
+    "out_of_core": "Tables larger than memory",
     "span": "Few samples of many features",
     "kernel": "Kernels from constraints",
     "mds": "Maps from distances",

@@ -13,6 +13,8 @@ from reference import escape_names, write_reference  # noqa: E402
 import gramian  # noqa: E402
 
 write_reference(HERE / "api")
+# Pages that a checkout may be without.
+OPTIONAL = ("command-line", "scale")
 
 project, author = "Gramian", "The Gramian developers"
 copyright = author
@@ -89,6 +91,10 @@ def link_to_pages(app, docname, source):
     up = "../" * docname.count("/")
     for name in ("CONTRIBUTING", "CHANGELOG"):
         source[0] = source[0].replace(f"](../{up}{name}.md", f"]({up}{name.lower()}.md")
+    if docname == "guide":
+        entries = source[0].splitlines()
+        missing = {name for name in OPTIONAL if not (HERE / f"{name}.md").exists()}
+        source[0] = "\n".join(entry for entry in entries if entry not in missing)
     # Anchors in HTML are targets of MyST.
     source[0] = re.sub(r'<a id="([\w-]+)"></a>', r"(\1)=", source[0])
 

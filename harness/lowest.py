@@ -17,7 +17,7 @@ from pathlib import Path
 __all__ = ["EXTRAS", "lowest_versions", "parse_requirement"]
 
 # What the tests need; the Makefile installs the same for `make test`.
-EXTRAS = ("plot", "test", "baselines", "paper")
+EXTRAS = ("plot", "files", "cli", "test", "baselines", "paper", "tables", "dask")
 
 
 def parse_requirement(text: str) -> tuple[str, str]:

@@ -56,6 +56,16 @@ PROMISES = [
         ("tests/datasets/test_datasets_mutations.py",),
     ),
     Promise(
+        "A saved model comes back to the last bit, and a write that fails leaves the old file as it was.",
+        "models of every kind and state saved and loaded; writes that fail midway",
+        ("tests/files/test_round_trips.py", "tests/files/test_writing.py"),
+    ),
+    Promise(
+        "A damaged or hostile model file is refused, or loads as it was; it cannot run code or reserve gigabytes.",
+        "random mutations and hostile files, loaded under an audit hook in processes of limited memory",
+        ("tests/files/test_model_mutations.py",),
+    ),
+    Promise(
         "Damaged or missing machine code on disk is compiled again; a read-only installation works.",
         "cache files cut, emptied and changed; no writable folder",
         ("tests/_kernels/test_cache.py",),

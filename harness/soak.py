@@ -1,4 +1,4 @@
-"""A long run of all properties, mutated data files and low-level mistakes, in rotation, with counts.
+"""A long run of all properties, mutated files of data and models, and low-level mistakes, in rotation, with counts.
 
     python -m harness.soak --minutes 30 --seed 7          # `make soak`; without a seed one is drawn, and printed
     python -m harness.soak --minutes 2 --only metric      # the properties whose names begin so
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness import mutations
+from harness import model_files, mutations
 from harness.properties import PROPERTIES, Case, Outcome, SeededDraw, run_case
 from harness.provenance import collect_provenance
 from harness.store import write_json
@@ -39,9 +39,9 @@ ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "trust" / "soak.json"
 # A turn of a property: so many cases.
 TURN = 20
-FILES, CALLS = "files: mutations", "low level: mistakes"
+FILES, MODELS, CALLS = "files: mutations", "model files: mutations", "low level: mistakes"
 # Loads of mutated files, and low-level calls, in a turn; each turn is a process.
-FILES_TURN, CALLS_TURN = 300, 300
+FILES_TURN, MODELS_TURN, CALLS_TURN = 300, 300, 300
 #: A fit that takes more than so many times the median of its peers is flagged.
 LIMIT = 50.0
 # Medians below this are taken as this, in seconds: a short fit may be interrupted by anything.
@@ -135,6 +135,16 @@ def take_files_turn(tally: Tally, seed: int) -> None:
     tally.add(counts.total(), counts["refused"], faults)
 
 
+def take_models_turn(tally: Tally, seed: int) -> None:
+    """Load the next mutated model files, and at first all hostile ones, in processes of their own."""
+    first = (seed + tally.cases) % 2**31
+    counts = model_files.soak(MODELS_TURN, first, hostile=tally.cases == 0)
+    faults = [end for end in counts if end not in ("refused", "loaded", "other")]
+    for fault in faults:
+        print(f"FAULT, of seed {first} in harness.model_files: {fault}", flush=True)
+    tally.add(counts.total(), counts["refused"], faults)
+
+
 def take_calls_turn(tally: Tally, seed: int) -> None:
     """Make the next low-level calls, in a process with the bounds checks of numba."""
     first = (seed + tally.cases) % 2**31
@@ -185,7 +195,7 @@ def repeat_slow(name: str, tally: Tally, seed: int) -> Slowest:
 
 def soak(minutes: float, seed: int, only: str = "") -> dict[str, Tally]:
     """Return the counts by property, after turns in rotation for so many minutes."""
-    names = [name for name in [*sorted(PROPERTIES), FILES, CALLS] if name.startswith(only)]
+    names = [name for name in [*sorted(PROPERTIES), FILES, MODELS, CALLS] if name.startswith(only)]
     if not names:
         raise ValueError(f"only={only!r} is the beginning of no property. Choose from {', '.join(PROPERTIES)}.")
     tallies = {name: Tally() for name in names}
@@ -196,6 +206,8 @@ def soak(minutes: float, seed: int, only: str = "") -> dict[str, Tally]:
             before = resident_megabytes()
             if name == FILES:
                 take_files_turn(tally, seed)
+            elif name == MODELS:
+                take_models_turn(tally, seed)
             elif name == CALLS:
                 take_calls_turn(tally, seed)
             else:

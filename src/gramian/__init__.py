@@ -17,7 +17,12 @@ _HOMES = {
     "SStressMDS": "gramian.estimators",
     "SubspaceTracker": "gramian.estimators",
     "Term": "gramian.objective",
+    "export_map": "gramian.files",
+    "load": "gramian.files",
     "minimize": "gramian.solvers",
+    "open_table": "gramian.tables",
+    "save": "gramian.files",
+    "write_report": "gramian.report",
 }
 _MODULES = (
     "baselines",
@@ -27,6 +32,7 @@ _MODULES = (
     "datasets",
     "execution",
     "features",
+    "files",
     "geometries",
     "losses",
     "measurements",
@@ -34,6 +40,7 @@ _MODULES = (
     "solvers",
     "starts",
     "supervision",
+    "tables",
 )
 
 __all__ = [
@@ -47,7 +54,12 @@ __all__ = [
     "SStressMDS",
     "SubspaceTracker",
     "Term",
+    "export_map",
+    "load",
     "minimize",
+    "open_table",
+    "save",
+    "write_report",
 ]
 
 
@@ -72,5 +84,8 @@ if TYPE_CHECKING:
         SStressMDS,
         SubspaceTracker,
     )
+    from gramian.files import export_map, load, save
     from gramian.objective import Block, Problem, Term
+    from gramian.report import write_report
     from gramian.solvers import Result, minimize
+    from gramian.tables import open_table

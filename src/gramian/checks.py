@@ -115,7 +115,7 @@ def check_powers(name: str, X: Any, power: int, dtype: Any = np.float64) -> None
 
     X is an array or a sparse matrix. A margin of 10^±4 is left for sums and products of such powers.
     """
-    check_size(name, largest(X if isinstance(X, np.ndarray) else X.data), power, dtype)
+    check_size(name, largest(X if isinstance(X, np.ndarray) or hasattr(X, "extremes") else X.data), power, dtype)
 
 
 def check_size(name: str, size: float, power: int, dtype: Any = np.float64) -> None:

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse
 
 from gramian.checks import check_powers
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features, to_csr
 from gramian.losses import Loss
+from gramian.mapped import SMALL, Mapped, is_large_map
 from gramian.span import Columns, Span, present_columns, span_of
 from gramian.types import Matrix, Vector
 
@@ -41,8 +42,6 @@ LARGEST_UNIT = {np.dtype(np.float64): 2.0**1000, np.dtype(np.float32): 2.0**120}
 ROWS = 4096
 # A mean so many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
 LARGEST_MEAN = {np.dtype(np.float64): 1e3, np.dtype(np.float32): 8.0}
-# Data of so many bytes is copied without a second thought.
-SMALL = 2**25
 # Rows from which the spread is estimated.
 SPREAD_ROWS = 1000
 
@@ -108,6 +107,9 @@ class Coordinates:
         if columns is None:
             return self
         X = samples_of(self.features)
+        if isinstance(self.features, Mapped) or is_large_map(X):
+            scale = columns * getattr(self.features, "scale", 1.0)
+            return replace(self, features=Mapped(X, scale), columns=columns)
         scaled = X.multiply(columns).tocsr() if scipy.sparse.issparse(X) else X * columns.astype(X.dtype)
         return replace(self, features=as_features(scaled), columns=columns)
 
@@ -118,11 +120,10 @@ class Coordinates:
         Sparse samples are not made dense by their span: features that are 0 in all of them are left out.
         """
         data = data_unit_of(X)
-        X = X if data == 1 else X * X.dtype.type(data)
         if in_span and scipy.sparse.issparse(X):
             columns = present_columns(to_csr(X))
-            return cls(centre(X if columns is None else columns.features.X), Units(data), columns)
-        features = centre(X, execution)
+            return cls(centre(X if columns is None else columns.features.X, execution, data), Units(data), columns)
+        features = centre(X, execution, data)
         span = span_of(features) if in_span else None
         return cls(features if span is None else span.features, Units(data), span)
 
@@ -215,8 +216,7 @@ def data_unit_of(X: Any) -> float:
     >>> data_unit_of(np.ones((2, 2))), data_unit_of(np.full((2, 2), 2.0**20)) * 2.0**20
     (1.0, 1.0)
     """
-    values = X if isinstance(X, np.ndarray) else X.data
-    size = largest(values)
+    size = largest(X.data if scipy.sparse.issparse(X) else X)
     unit = unit_of(size if X.ndim == 2 else size**0.5, 1)
     # A unit, and its inverse, are numbers of the data's type.
     limit = LARGEST_UNIT[X.dtype]
@@ -227,6 +227,8 @@ def scale_data(X: Any, unit: float) -> Features:
     """Return the features of vectors (n, d) times a unit, or nodes for matrices (n, d, d), which are their own data."""
     if X.ndim == 3:
         return Identity(X.shape[1], X.dtype)
+    if unit != 1 and is_large_map(X) and 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype]:
+        return Mapped(X, unit)
     # The unit of a stream may be none of the numbers of a later call's type.
     dtype = X.dtype if 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype] else np.dtype(np.float64)
     return as_features(X if unit == 1 else X.astype(dtype, copy=False) * dtype.type(unit))
@@ -250,7 +252,7 @@ def column_units(features: Features) -> Vector | None:
     """Return powers of two (d,) that bring columns near 1; None if their sizes differ by less than a factor of 1024."""
     if column_spread(features) <= NEAR:
         return None
-    sizes = extremes_of(samples_of(features)).sizes
+    sizes = column_sizes(features)
     return np.where(sizes > 0, 2.0 ** -np.round(np.log2(np.where(sizes > 0, sizes, 1))), 1.0)
 
 
@@ -265,22 +267,28 @@ def column_spread(features: Features) -> float:
     >>> column_spread(Array(np.array([[1.0, 8.0], [2.0, 4.0]])))
     4.0
     """
-    sizes = np.zeros(0) if isinstance(features, Identity) else extremes_of(samples_of(features)).sizes
+    sizes = np.zeros(0) if isinstance(features, Identity) else column_sizes(features)
     present = sizes[sizes > 0]
     return float(present.max() / present.min()) if present.size else 1.0
 
 
-def samples_of(features: Features) -> Any:
-    """Return the array or sparse matrix (N, d) of features that are not centred."""
-    assert isinstance(features, Array | Sparse)
-    return features.X
+def column_sizes(features: Features) -> Vector:
+    """Return max |x| of every column of features that are not centred, (d,), in float64."""
+    sizes = extremes_of(samples_of(features)).sizes
+    return sizes * features.scale if isinstance(features, Mapped) else sizes
 
 
-def centre(X: Any, execution: Execution | None = None) -> Features:
-    """Return features less their mean.
+def samples_of(features: Any) -> Any:
+    """Return the array or sparse matrix (N, d) of features that are not centred; blocks on workers themselves."""
+    assert not isinstance(features, Centred | Identity)
+    return features.X if isinstance(features, Array | Sparse | Mapped) else features
+
+
+def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Features:
+    """Return features times a unit, less their mean.
 
     Large data is not copied, unless rounding would tell. Small data is: that saves the correction of every product.
-    Sparse data never is: it would be dense.
+    Sparse data never is: it would be dense. Neither is large data in a memory-mapped file.
 
     Examples
     --------
@@ -289,20 +297,33 @@ def centre(X: Any, execution: Execution | None = None) -> Features:
     >>> centre(np.array([[1.0], [3.0]])).dense().ravel()
     array([-1.,  1.])
     """
+    if hasattr(X, "centred"):
+        return (X if unit == 1 else X * unit).centred()
+    large_map = is_large_map(X)
+    X = X if unit == 1 or large_map else X * X.dtype.type(unit)
     if scipy.sparse.issparse(X):
         features = as_features(X)
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
-    execution = Serial() if execution is None else execution
+    execution = Serial() if execution is None else beside(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)
-    if X.nbytes <= SMALL or mean_outweighs_spread(X, mean):
+    if large_map:
+        mean = mean * unit
+        outweighs = mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean)
+        return Mapped(X, unit, mean) if outweighs else Centred(Array(X) if unit == 1 else Mapped(X, unit), mean)
+    if X.nbytes <= SMALL or mean_outweighs_spread(some_rows(X), mean):
         return Array(X - mean.astype(X.dtype))
     return Centred(Array(X), mean)
 
 
+def some_rows(X: Matrix) -> Matrix:
+    """Return at most 1000 rows of X (n, d), evenly spaced."""
+    return X[:: -(-len(X) // SPREAD_ROWS)]
+
+
 def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
-    """Return True if the mean (d,) is so large that products with X itself would lose digits."""
-    some = X[:: -(-len(X) // SPREAD_ROWS)] - mean
+    """Return True if the mean (d,) of data is so large that products with it would lose digits, from some rows X."""
+    some = X - mean
     spread = np.mean(some**2, axis=0)
     # A constant feature has no digits to lose, but its mean would cost those of others.
     large = mean**2 > LARGEST_MEAN[X.dtype] ** 2 * np.maximum(spread, float(spread.mean()) * (spread == 0))

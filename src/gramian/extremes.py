@@ -60,6 +60,8 @@ def extremes_of(X: Any) -> Extremes:
     >>> extremes.low, extremes.high, extremes.largest
     (array([ 1., -8.]), array([2., 4.]), 8.0)
     """
+    if hasattr(X, "extremes"):
+        return X.extremes
     if scipy.sparse.issparse(X):
         return Extremes(*(np.asarray(end.toarray()).ravel() for end in (X.min(axis=0), X.max(axis=0))))
     rows = X.reshape(len(X), -1) if X.ndim > 1 else X.reshape(-1, 1)

@@ -380,8 +380,8 @@ class Identity:
         return None
 
 
-def as_features(X: Any) -> Array | Sparse:
-    """Return X as `Features`: `Sparse` if it is a SciPy sparse matrix, else `Array`.
+def as_features(X: Any) -> Any:
+    """Return X as `Features`: `Sparse` if it is a SciPy sparse matrix, itself if it has their products, else `Array`.
 
     Examples
     --------
@@ -390,4 +390,6 @@ def as_features(X: Any) -> Array | Sparse:
     >>> as_features(np.zeros((3, 2))).shape
     (3, 2)
     """
+    if hasattr(X, "image") and hasattr(X, "pull"):
+        return X
     return Sparse(X) if scipy.sparse.issparse(X) else Array(X)

@@ -1,17 +1,24 @@
-"""Printing the progress of a fit as lines of text."""
+"""The progress of a fit: a bar on a terminal and in a notebook, lines of text elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, TextIO
 
 from gramian._kernels.compiled import WATCHERS
 from gramian.solvers.solver import Record
 
-__all__ = ["ProgressPrinter", "progress_printer"]
+__all__ = ["FoldProgress", "ProgressBar", "ProgressPrinter", "make_reporter", "shows_bars"]
 
 # A phase that took less time gets no line.
 LEAST_SECONDS = 0.05
+# Lines on the steps of a phase are at least so many seconds apart.
+BETWEEN_LINES = 2.0
+# Bars whose end is known, and others.
+KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+UNKNOWN = "{desc}: {n_fmt} [{elapsed}{postfix}]"
 
 
 class ProgressPrinter:
@@ -48,6 +55,22 @@ class ProgressPrinter:
         self.every = every
         self.file = file
         self._shown = -1
+        self._last_step = -BETWEEN_LINES
+
+    def begin(self, name: str) -> None:
+        """Write nothing: the line of a phase tells its seconds, when it has ended."""
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Write what is done next, unless the line of another step was written less than 2 s before."""
+        if perf_counter() - self._last_step >= BETWEEN_LINES:
+            self._write(f"{name}: {done + 1} of {total}\n")
+            self._last_step = perf_counter()
+
+    def expect(self, iterations: int | None) -> None:
+        """Write nothing: lines do not tell the time left."""
+
+    def close(self, name: str) -> None:
+        """Write nothing: there is no bar to close."""
 
     def note(self, text: str) -> None:
         """Write a remark, for example that a kernel is compiled."""
@@ -80,13 +103,152 @@ class ProgressPrinter:
         (sys.stderr if self.file is None else self.file).write(text)
 
 
-def progress_printer(verbose: int) -> ProgressPrinter | None:
-    """Return None for verbose=0, a printer of every tenth iteration for 1, and of every iteration for 2 or more.
+class ProgressBar:
+    """A reporter that shows one bar of tqdm: the phase or round, the iterations, the time left, and the cost.
 
-    As long as it is in use, it also writes which kernels are compiled.
+    The time left is that of the largest number of iterations; it is shown where this is known.
+
+    Parameters
+    ----------
+    file : file object, optional
+        Where the bar is drawn; standard error by default. In a notebook it is drawn below the cell.
+
+    Examples
+    --------
+    >>> import io
+    >>> from gramian.progress import ProgressBar
+    >>> from gramian.solvers import Record
+    >>> screen = io.StringIO()
+    >>> bar = ProgressBar(screen)
+    >>> bar.expect(20)
+    >>> bar.iteration(Record(1, 1.5, 0.25, 0.0, 0.51, 2.0))
+    >>> bar.end(None, "done")
+    >>> "fitted: 100%" in screen.getvalue()
+    True
+    """
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        from tqdm.auto import tqdm
+
+        self.file = sys.stderr if file is None else file
+        self._kind = tqdm
+        self._bar: Any = None
+
+    def note(self, text: str) -> None:
+        """Write a remark above the bar, for example that a kernel is compiled."""
+        self._kind.write(text, file=self.file)
+
+    def begin(self, name: str) -> None:
+        """Show the name of a phase of work, or of a round of iterations."""
+        self._open().set_description_str(name)
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Show how much of the current phase is done, and what is done next."""
+        bar = self._open()
+        bar.total, bar.n, bar.bar_format = total, done, KNOWN
+        bar.set_description_str(name)
+
+    def expect(self, iterations: int | None) -> None:
+        """Show iterations from now on, and the time left if their largest number is given."""
+        bar = self._open()
+        bar.bar_format = UNKNOWN if iterations is None else KNOWN
+        bar.reset(total=iterations)
+
+    def phase(self, name: str, seconds: float) -> None:
+        """Write the name and the seconds of a phase that took at least a second."""
+        if seconds >= 1:
+            self.note(f"{name}: {seconds:.1f} s")
+
+    def iteration(self, record: Record) -> None:
+        """Show an iteration and its cost."""
+        bar = self._open()
+        bar.set_postfix_str(f"cost {record.cost:.3e}", refresh=False)
+        bar.update(max(record.iteration - bar.n, 0))
+
+    def end(self, record: Record | None, message: str) -> None:
+        """Close the bar, and write the message why the fit ended."""
+        self.close("fitted")
+        self.note(message)
+
+    def close(self, name: str) -> None:
+        """Close the bar, at its full length, under a last name."""
+        if self._bar is not None:
+            self._bar.total = self._bar.n or None
+            self._bar.set_description_str(name)
+            self._bar.close()
+            self._bar = None
+
+    def _open(self) -> Any:
+        if self._bar is None:
+            self._bar = self._kind(desc="fit", file=self.file, dynamic_ncols=True, bar_format=UNKNOWN)
+        return self._bar
+
+
+def shows_bars(file: TextIO | None = None) -> bool:
+    """Return True if tqdm is installed and the file, standard error by default, is a terminal or in a notebook."""
+    file = sys.stderr if file is None else file
+    if find_spec("tqdm") is None:
+        return False
+    return bool(getattr(file, "isatty", bool)()) or "ipykernel" in sys.modules
+
+
+def make_reporter(verbose: int) -> ProgressBar | ProgressPrinter | None:
+    """Return None for verbose=0, a bar or a printer of every tenth iteration for 1, a printer of all for 2 or more.
+
+    There is a bar where `shows_bars` is True. As long as the reporter is in use, it also tells which kernels are
+    compiled.
     """
     if not verbose:
         return None
-    printer = ProgressPrinter(every=10 if int(verbose) == 1 else 1)
-    WATCHERS.add(printer)
-    return printer
+    if int(verbose) == 1 and shows_bars():
+        reporter: ProgressBar | ProgressPrinter = ProgressBar()
+    else:
+        reporter = ProgressPrinter(every=10 if int(verbose) == 1 else 1)
+    WATCHERS.add(reporter)
+    return reporter
+
+
+class FoldProgress:
+    """The progress of cross-validation: a bar over the fits of all folds, with lines on fits and folds above it.
+
+    Parameters
+    ----------
+    verbose : int
+        0 shows nothing, 1 the bar, where `shows_bars` is True, and lines on folds, 2 or more lines on all fits.
+    n_fits : int
+        The number of fits on all folds.
+
+    Examples
+    --------
+    >>> from gramian.progress import FoldProgress
+    >>> progress = FoldProgress(0, 10)
+    >>> progress.count("rank 2")
+    >>> progress.done
+    1
+    """
+
+    def __init__(self, verbose: int, n_fits: int) -> None:
+        self.verbose, self.n_fits, self.done = int(verbose), n_fits, 0
+        self.reporter = make_reporter(verbose)
+        self._show("choosing plans")
+
+    def count(self, text: str) -> None:
+        """Count a fit that is done; verbose=2 writes a line on it."""
+        self.done += 1
+        if self.verbose >= 2:
+            self.tell(text)
+        self._show("fits of all folds")
+
+    def tell(self, text: str) -> None:
+        """Write a line."""
+        if self.reporter is not None:
+            self.reporter.note(text)
+
+    def close(self) -> None:
+        """Close the bar."""
+        if self.reporter is not None:
+            self.reporter.close("cross-validated")
+
+    def _show(self, name: str) -> None:
+        if isinstance(self.reporter, ProgressBar):
+            self.reporter.step(name if self.done < self.n_fits else "learning from all data", self.done, self.n_fits)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.coordinates import Coordinates
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.features import Features
 from gramian.objective import Problem
 from gramian.objective.terms import cut_evenly
@@ -79,6 +79,9 @@ def compute_image(features: Features, B: Matrix, execution: Execution) -> Matrix
     >>> compute_image(Array(np.array([[1.0, 2.0]])), np.ones((2, 1)), Serial())
     array([[3.]])
     """
+    if hasattr(features, "execution"):
+        return features.image(B)
+    execution = beside(features, execution)
     cuts = cut_evenly(features.shape[0], features.n_pieces)
     pieces = execution.place([features.take(cut) for cut in cuts])
     return np.concatenate(execution.run(image_rows, pieces, B=B)[1].parts)

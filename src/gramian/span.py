@@ -9,6 +9,7 @@ import scipy.sparse
 
 from gramian.execution import sum_totals
 from gramian.features import Array, Centred, Features, Sparse
+from gramian.mapped import columns_of
 from gramian.types import Matrix, Vector
 
 __all__ = ["Columns", "Span", "present_columns", "span_of"]
@@ -138,13 +139,13 @@ def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
 
     They come from X Xᵀ, where that has the digits.
     """
-    X = features.dense()
-    n, d = X.shape
-    parts = (X[:, start : start + COLUMNS].astype(np.float64, copy=False) for start in range(0, d, COLUMNS))
+    n, d = features.shape
+    cuts = (slice(start, start + COLUMNS) for start in range(0, d, COLUMNS))
+    parts = (columns_of(features, cut).astype(np.float64, copy=False) for cut in cuts)
     values, V = np.linalg.eigh(sum_totals(part @ part.T for part in parts))
     rounding = n * float(np.finfo(np.float64).eps) * values[-1]
     # A square has half the digits: what is small in it may be rounding or not, but for the one that centring made 0.
-    if X.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
-        V, sigma, _ = np.linalg.svd(X, full_matrices=False)
+    if features.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
+        V, sigma, _ = np.linalg.svd(features.dense(), full_matrices=False)
         return V, sigma
     return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]

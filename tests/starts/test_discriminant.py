@@ -73,6 +73,16 @@ def test_discriminants_are_generalised_eigenvectors(data):
     np.testing.assert_allclose(found.T @ within @ found, np.eye(3), atol=1e-10)
 
 
+def test_one_more_direction_than_classes_among_many_features(rng, monkeypatch):
+    labels = rng.integers(4, size=300)
+    X = rng.standard_normal((300, 120)) * np.linspace(1, 3, 120) + rng.standard_normal((4, 120))[labels]
+    found = discriminants(Array(X), labels, 4, np.random.default_rng(0))
+    monkeypatch.setattr("gramian.starts.discriminant.FEW", 1000)
+    np.testing.assert_allclose(
+        np.abs(discriminants(Array(X), labels, 4, np.random.default_rng(0))), np.abs(found), rtol=1e-6, atol=1e-9
+    )
+
+
 def test_discriminants_of_classes_that_differ_in_few_directions(rng):
     within, between = np.diag([1.0, 2.0, 3.0]), np.outer([1.0, 0.0, 0.0], rng.standard_normal(4))
     found = leading_discriminants(within, between, 2)

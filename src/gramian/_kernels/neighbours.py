@@ -40,11 +40,18 @@ def update_neighbours(
     k, j = same_distances.shape[1], other_distances.shape[1]
     for i in range(a):
         anchor = anchors[i]
+        own = labels[anchor]
+        # Most samples are farther than all in both lists.
+        limit = max(other_distances[i, j - 1], same_distances[i, k - 1])
         for m in range(t):
             n = start + m
-            distance = squares[n] - 2 * products[i, m]
-            if labels[n] != labels[anchor]:
+            distance = squares[n] - products[i, m] - products[i, m]
+            if not distance < limit:
+                continue
+            if labels[n] != own:
                 if distance < other_distances[i, j - 1]:
                     insert_sorted(distance, n, other_distances[i], other_indices[i])
+                    limit = max(other_distances[i, j - 1], same_distances[i, k - 1])
             elif distance < same_distances[i, k - 1] and n != anchor:
                 insert_sorted(distance, n, same_distances[i], same_indices[i])
+                limit = max(other_distances[i, j - 1], same_distances[i, k - 1])

@@ -17,7 +17,7 @@ from gramian.execution import Execution, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
 from gramian.objective import Problem
-from gramian.progress import progress_printer
+from gramian.progress import make_reporter
 from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
@@ -35,8 +35,9 @@ SAMPLES_PER_FEATURE = 20
 class PSDEstimator(BaseEstimator):
     """Base class of estimators that minimise an objective over a geometry with a solver.
 
-    Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state, callback
-    and verbose; fitting gives them factor_, n_iter_, converged_, message_, history_ and timings_.
+    Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state,
+    callback, checkpoint, checkpoint_every and verbose; fitting gives them factor_, n_iter_, converged_, message_,
+    history_ and timings_.
     """
 
     geometry: str | Geometry
@@ -48,6 +49,8 @@ class PSDEstimator(BaseEstimator):
     n_jobs: int | Execution | None
     random_state: Any
     callback: Any
+    checkpoint: Any
+    checkpoint_every: float
     verbose: int
 
     factor_: Matrix
@@ -66,9 +69,9 @@ class PSDEstimator(BaseEstimator):
         """Return the geometry; the parameter is a name or an object."""
         return resolve_part("geometry", self.geometry, GEOMETRIES, Geometry)
 
-    def _resolve_execution(self) -> Execution:
-        """Return the execution that n_jobs selects."""
-        return resolve_execution(self.n_jobs)
+    def _resolve_execution(self, X: Any = None) -> Execution:
+        """Return the execution that n_jobs selects; that of samples X which are on workers."""
+        return getattr(X, "execution", None) or resolve_execution(self.n_jobs)
 
     def _resolve_solver(self, rng: np.random.Generator) -> Solver:
         """Return the solver; the parameter is a name or an object.
@@ -89,7 +92,7 @@ class PSDEstimator(BaseEstimator):
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         check_number("verbose", verbose, least=0, integer=True)
         check_callback(self.callback)
-        return Journal(self.callback, progress_printer(self.verbose), cost_scale)
+        return Journal(self.callback, make_reporter(self.verbose), cost_scale)
 
     def _minimize(
         self,
@@ -104,6 +107,8 @@ class PSDEstimator(BaseEstimator):
         """Return the result of minimising from a point; further arguments are passed to `minimize`."""
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if at_most is None else min(iterations, at_most)
+        if not solver.stops and at_most is None:
+            journal.expect(iterations)
         # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
         share = max(self.tol, float(np.finfo(problem.dtype).eps))
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero

@@ -10,9 +10,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from gramian.checks import as_numbers, check_kind, check_number, check_sparse
+from gramian.blocked import BlockedFeatures
+from gramian.checks import FLOATS, as_numbers, check_kind, check_number, check_sparse
+from gramian.estimators._blocks import validate_blocked
 from gramian.geometries import GEOMETRIES, Geometry
+from gramian.mapped import is_large_map
 from gramian.supervision.checks import read_labels
+from gramian.warn import warn_user
 
 __all__ = [
     "LARGEST_FULL",
@@ -39,9 +43,16 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
     In addition, sparse matrices are checked fully, and masked entries and dates are refused. y of objects is read: as
     numbers if `y_numeric` is True, else as class labels.
     """
+    if isinstance(X, BlockedFeatures):
+        return validate_blocked(estimator, X, y, options)
     check_kind("X", X)
     if scipy.sparse.issparse(X):
         check_sparse(X)
+    if is_large_map(X) and (X.dtype not in FLOATS or not X.flags.c_contiguous):
+        warn_user(
+            f"X is memory-mapped as {X.dtype}{'' if X.flags.c_contiguous else ', not in C order'}, and is copied whole "
+            f"into memory: {X.size * 8 / 1e9:.2g} GB. Save it as float32 or float64, in C order."
+        )
     if not (y is None or isinstance(y, str)):
         check_kind("y", y)
         if not options.get("y_numeric", False):

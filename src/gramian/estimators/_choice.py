@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gramian.coordinates import unit_of
-from gramian.estimators._learning import learn_by_plan
+from gramian.estimators._learning import compute_start, learn_by_plan
 from gramian.estimators._rounds import with_labels
+from gramian.execution import beside
 from gramian.extremes import largest
 from gramian.situation import Situation
 from gramian.solvers import Journal
@@ -63,7 +65,13 @@ class Chosen(NamedTuple):
 
 
 def choose_plan(
-    learner: MetricLearner, situation: Situation, supervision: Supervision, rank: int, *, resume: bool = False
+    learner: MetricLearner,
+    situation: Situation,
+    supervision: Supervision,
+    rank: int,
+    journal: Journal,
+    *,
+    resume: bool = False,
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
@@ -92,8 +100,10 @@ def choose_plan(
     if any(is_too_small(split, labels, weight, least) for split in splits):
         usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
         return Chosen(usual, Choice(usual.name, {}))
-    for split in splits:
-        for name, value in Trial(learner, situation, labels, split, rank, weight).errors(plans).items():
+    for index, split in enumerate(splits):
+        done = Done(index, len(splits), journal)
+        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans, done)
+        for name, value in journal.checkpoint.remember("trial", compare, rng=situation.rng).items():
             errors.setdefault(name, []).append(value)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
     lowest = min(means[plan.name] for plan in plans)
@@ -176,6 +186,33 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
 
 
+class Done(NamedTuple):
+    """How many of all splits are done, and the journal that is told of it."""
+
+    splits: int
+    n_splits: int
+    journal: Journal
+
+    def report(self, plans: list[Plan], index: int) -> None:
+        """Report that one of the plans is tried next on the current split."""
+        done = self.splits * len(plans) + index
+        self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
+
+
+def compare_plans(
+    learner: MetricLearner,
+    situation: Situation,
+    labels: Vector,
+    split: Split,
+    rank: int,
+    weight: Vector | None,
+    plans: list[Plan],
+    done: Done,
+) -> dict[str, float]:
+    """Return the errors of plans on one split; see `Trial`."""
+    return Trial(learner, situation, labels, split, rank, weight).errors(plans, done)
+
+
 class Trial:
     """A split of the samples on which plans are tried; in the span of the training samples, if they are few."""
 
@@ -193,8 +230,10 @@ class Trial:
         self.weight_held_out = None if weight is None else weight[test]
         self.learner, self.rank = learner, rank
         self.labels, self.truth = labels[train], labels[test]
-        self.held_out = situation._replace(features=features.take(test))
-        known = features.take(train)
+        known, unknown = features.take(train), features.take(test)
+        # Samples of a trial that came to the driver are worked on there.
+        situation = situation._replace(execution=beside(known, situation.execution))
+        self.held_out = situation._replace(features=unknown)
         # At full rank the distance outside of the span matters for held-out samples, as does a start that is an array.
         inside = rank < features.shape[1] and isinstance(learner.init, str)
         span = span_of(known, sparse=True) if inside else None
@@ -203,10 +242,13 @@ class Trial:
             features=known if self.span is None else self.span.features, labels=self.labels
         )
 
-    def errors(self, plans: list[Plan]) -> dict[str, float]:
+    def errors(self, plans: list[Plan], done: Done) -> dict[str, float]:
         """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
         factors: dict[tuple[Any, ...], Matrix] = {}
-        errors = {plan.name: self.error(self.learn(plan, factors)) for plan in plans}
+        errors = {}
+        for index, plan in enumerate(plans):
+            done.report(plans, index)
+            errors[plan.name] = self.error(self.learn(plan, factors))
         errors["start"] = min(self.error(factor) for known, factor in factors.items() if len(known) == 2)
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         if self.span is None and d <= LARGEST_EUCLID:
@@ -220,7 +262,7 @@ class Trial:
         """
         key: tuple[Any, ...] = (plan.start, plan.rank)
         if key not in factors:
-            factors[key] = self.learner._compute_start(self.situation, plan.rank or self.rank, plan.start)
+            factors[key] = compute_start(self.learner, self.situation, plan.rank or self.rank, plan.start)
         for stage in plan.stages:
             before, key = factors[key], (*key, id(stage))
             if key not in factors:

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from gramian.blocked import open_blocks
 from gramian.estimators._available import available_if
 from gramian.estimators._checks import validate_input
 from gramian.estimators._threshold import Calibration, best_threshold
@@ -80,8 +81,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return the mapped samples as an array (n, r), also if `set_output` selects another container."""
         check_is_fitted(self)
         X = samples_of_indices(X, getattr(self, "preprocessor", None))
-        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return X @ self.components_.T.astype(X.dtype, copy=False)
+        with open_blocks(X, getattr(self, "n_jobs", None)) as X:
+            X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+            return X @ self.components_.T.astype(X.dtype, copy=False)
 
     def inverse_transform(self, Z: Any) -> Matrix:
         """Return the samples X of least norm that minimise ‖X @ components_.T - Z‖, shape (n, d).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,25 +12,38 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._checks import resolve_part, resolve_regularisation
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._rounds import ended_as_planned, round_length
+from gramian.geometries import Geometry
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.objective import Block, Problem, Term
 from gramian.objective.terms import Summand
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result
+from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
+from gramian.starts import resolve_start
 from gramian.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
 
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["WARM", "Ended", "Learned", "complete_factor", "learn_by_plan", "learn_stage", "load_factor"]
+__all__ = [
+    "WARM",
+    "Ended",
+    "Learned",
+    "complete_factor",
+    "compute_start",
+    "learn_by_plan",
+    "learn_stage",
+    "load_factor",
+]
 
 
 #: The smallest ‖W‖², and the inverse of the largest, that a stream goes on from.
 SMALLEST_SQUARE = 1e-280
 #: The length of columns that complete a factor, beside its smallest singular value.
 SMALL_COLUMN = 1e-4
+#: The starts of a distance, by name.
+START_NAMES = ("identity", "lda", "pca", "random")
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
 
@@ -53,6 +67,7 @@ def learn_by_plan(
     learner: MetricLearner, situation: Situation, plan: Plan, start: Matrix, journal: Journal, *, resume: bool = False
 ) -> Learned:
     """Return what the last stage of a plan learns from a start (d, r)."""
+    journal.expect(most_iterations(learner, plan, resume))
     for supervision in plan.stages:
         with journal.phase("constraints"):
             begun = supervision.begin(situation, start, resume=resume)
@@ -62,6 +77,15 @@ def learn_by_plan(
             break
     message = ended_as_planned(result, supervision, resume)
     return Learned(replace(result, message=message) if message else result, begun.supervision, bool(message))
+
+
+def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | None:
+    """Return the largest number of iterations in all rounds of a plan; None if only max_iter limits them."""
+    lengths = [round_length(supervision, resume) for supervision in plan.stages]
+    if any(length is None for length in lengths):
+        return None
+    rounds = [1 if resume else supervision.n_rounds for supervision in plan.stages]
+    return sum(count * min(length or 0, learner.max_iter) for count, length in zip(rounds, lengths, strict=True))
 
 
 def learn_stage(
@@ -80,21 +104,45 @@ def learn_stage(
     length, loss = round_length(supervision, resume), resolve_loss(learner)
     if resume and not solver.stops:
         solver = ConjugateGradient()
-    for index in range(1 if resume else supervision.n_rounds):
-        with journal.phase("constraints" if index else "problem"):
-            terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
-        # Mini-batches need a problem of one term, the constraints.
-        used = terms if solver.stops else terms[:1]
-        if not solver.stops and not isinstance(used[0], Term):
-            raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
-        rows = supervision.subset(index)
-        features = situation.features if rows is None else situation.features.take(rows)
-        problem = Problem([Block(features, used), *penalties.blocks(start)], situation.execution)
-        result = learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
+    n_rounds = 1 if resume else supervision.n_rounds
+    for index in range(n_rounds):
+        title = f"round {index + 1} of {n_rounds}" if n_rounds > 1 else "learning"
+        learn = partial(learn_round, learner, situation, supervision, factor, index, penalties.blocks(start), journal)
+        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length, title=title)
+        result = journal.checkpoint.remember("round", learn, rng=situation.rng)
         factor = result.point.G
         if result.ending is Ending.HALTED:
             break
     return result
+
+
+def learn_round(
+    learner: MetricLearner,
+    situation: Situation,
+    supervision: Supervision,
+    factor: Matrix,
+    index: int,
+    penalties: list[Block],
+    journal: Journal,
+    *,
+    solver: Solver,
+    geometry: Geometry,
+    loss: Loss,
+    length: int | None,
+    title: str,
+) -> Result:
+    """Return the result of one round of a stage, from a factor (d, r)."""
+    with journal.phase("constraints" if index else "problem"):
+        terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
+    # Mini-batches need a problem of one term, the constraints.
+    used = terms if solver.stops else terms[:1]
+    if not solver.stops and not isinstance(used[0], Term):
+        raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
+    rows = supervision.subset(index)
+    features = situation.features if rows is None else situation.features.take(rows)
+    journal.begin(title)
+    problem = Problem([Block(features, used), *penalties], situation.execution)
+    return learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
 
 
 def resolve_loss(learner: MetricLearner) -> Loss:
@@ -116,6 +164,18 @@ def with_loss(term: Summand, loss: Loss) -> Summand:
     # The weights of squares are divided by those of the typical target.
     weight = term.weight * term.weight.dtype.type(typical ** (2 - loss.degree))
     return replace(term, loss=loss.rescaled(typical), weight=weight)
+
+
+def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
+    """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
+    n, d = situation.features.shape
+    if learner.n_components is not None and rank > min(n, d):
+        raise ValueError(
+            f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give more "
+            "samples."
+        )
+    usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual if name == "auto" else name)
 
 
 def complete_factor(G: Matrix, rank: int) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,10 @@ class RankSearch(NamedTuple):
 
         The latter is the lowest rank whose held-out cost exceeds the lowest by at most one standard error.
         """
+        return self.journal.checkpoint.remember("rank", partial(self.search, problem), rng=self.rng)
+
+    def search(self, problem: Problem) -> RankChoice:
+        """Return the choice of `choose`, computed."""
         learned, held_out = self.split(problem)
         path: list[Step] = []
         for step in self.walk(learned, held_out):
@@ -158,7 +163,10 @@ class RankSearch(NamedTuple):
     def solve(self, problem: Problem, factor: Matrix) -> Evaluation:
         """Return the evaluation at the solution from a start (d, r)."""
         point = self.geometry.point(factor)
-        result = minimize(problem, self.solver, point, max_iter=ITERATIONS, tol=TOLERANCE, perfect=PERFECT)
+        quiet = self.journal.quiet()
+        result = minimize(
+            problem, self.solver, point, max_iter=ITERATIONS, tol=TOLERANCE, perfect=PERFECT, journal=quiet
+        )
         return problem.evaluate(result.point)
 
     def sweep_back(self, path: list[Step], held_out: Problem) -> list[Step]:

@@ -6,23 +6,34 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from gramian.checks import validate_sense, validate_weight
-from gramian.coordinates import Coordinates, column_spread
+from gramian.coordinates import Coordinates, Units, column_spread
+from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import validate_input
+from gramian.estimators._rank import is_auto
+from gramian.extremes import largest
+from gramian.features import Identity
+from gramian.geometries import Geometry, Scaled
 from gramian.losses import Loss
 from gramian.measurements import Dense, Each, Measurement
-from gramian.solvers import Solver
+from gramian.objective import Problem
+from gramian.solvers import Growing, Solver
+from gramian.solvers.online import Schedule
 from gramian.types import Vector
 from gramian.warn import warn_user
 
 __all__ = [
     "Data",
+    "Stream",
     "balance_columns",
     "check_shape",
+    "choose_geometry",
     "make_measurement",
     "read_data",
     "rescale_loss",
+    "resolve_growing",
     "warn_if_zero_is_best",
 ]
 
@@ -39,6 +50,14 @@ class Data(NamedTuple):
     weight: Vector
 
 
+class Stream(NamedTuple):
+    """The state of a stream that `partial_fit` continues from, in addition to the factor."""
+
+    units: Units
+    schedule: Schedule
+    geometry: Geometry
+
+
 def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
     """Return the validated data of a fit, without the samples of weight 0."""
     X, y = validate_input(
@@ -53,6 +72,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         y_numeric=True,
     )
     check_shape(X)
+    if reset and not largest(X.data if issparse(X) else X):
+        raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
     weight = validate_weight(sample_weight, n, X.dtype)
     senses = validate_sense(sense, n)
@@ -115,3 +136,24 @@ def warn_if_zero_is_best(data: Data) -> None:
             "no prediction should be above 0, but x' W x is never below 0: W = 0 is the best fit, and all "
             "predictions are near 0. Change the sign of y, or add a constant to it."
         )
+
+
+def resolve_growing(estimator: Any, solver: Solver, rng: np.random.Generator) -> Growing | None:
+    """Return the settings of growing subsets; None without them, or if the solver is online."""
+    growing = estimator.growing
+    if isinstance(growing, Growing):
+        return growing if solver.stops else None
+    if not isinstance(growing, bool | np.bool_):
+        raise ValueError(f"growing={growing!r} is not valid. Give True, False, or a Growing.")
+    wanted = growing and solver.stops and isinstance(estimator.init, str) and not is_auto(estimator.rank)
+    return Growing(seed=int(rng.integers(2**31))) if wanted else None
+
+
+def choose_geometry(estimator: Any, problem: Problem, stream: Stream | None) -> Geometry:
+    """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
+    if estimator.geometry != "scaled":
+        return estimator._resolve_geometry()
+    if stream is not None and isinstance(stream.geometry, Scaled):
+        return stream.geometry
+    features = problem.blocks[0].features
+    return estimator._resolve_geometry() if isinstance(features, Identity) else make_whitened_geometry(features)

@@ -144,12 +144,14 @@ class Restarts(NamedTuple):
         """Return the result from a new random start; its iterations are not written to the journal."""
         passes = problem.passes
         with journal.phase("further starts"):
-            point = self.geometry.point(self.start(problem, rank))
-            result = minimize(problem, self.solver, point, max_iter=self.max_iter, tol=self.tol)
+            point = self.geometry.point(self.start(problem, rank, journal))
+            result = minimize(
+                problem, self.solver, point, max_iter=self.max_iter, tol=self.tol, journal=journal.quiet()
+            )
         journal.passes += problem.passes - passes
         return result
 
-    def start(self, problem: Problem, rank: int) -> Matrix:
+    def start(self, problem: Problem, rank: int, journal: Journal) -> Matrix:
         """Return a random start (d, r): the leading part of a rough solution of higher rank, from a random factor.
 
         At a higher rank there are fewer local minima. The global one is found several times as often as from a random
@@ -160,6 +162,7 @@ class Restarts(NamedTuple):
         higher = min(3 * rank + 2, problem.n_features)
         factor = initial_factor("random", problem, higher, self.rng, self.coordinates)
         max_iter = min(self.max_iter, LIFTED_ITERATIONS)
-        lifted = minimize(problem, self.solver, self.geometry.point(factor), max_iter=max_iter, tol=LIFTED_TOLERANCE)
+        point, tol = self.geometry.point(factor), LIFTED_TOLERANCE
+        lifted = minimize(problem, self.solver, point, max_iter=max_iter, tol=tol, journal=journal.quiet())
         left, sigma, _ = np.linalg.svd(lifted.point.G, full_matrices=False)
         return np.ascontiguousarray(left[:, :rank] * np.maximum(sigma[:rank], LEAST * sigma[0]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
+from gramian.estimators._checkpoint import forget_checkpoint, keep_checkpoint
 from gramian.estimators._path import reduce_factor
 from gramian.supervision import Targets
 
@@ -41,14 +42,18 @@ def learn_targets(learner: Learner, X: Any, targets: Targets) -> Learner:
         return learner.fit_supervised(X, targets)
     # n centred samples have n - 1 directions.
     wide = None if rank is None or d <= WIDE else max(min(WIDE, n - 1), int(rank))
-    first = clone(learner).set_params(n_components=wide).fit_supervised(X, targets)
+    first = clone(learner).set_params(n_components=wide)
+    keep_checkpoint(first, "first")
+    first.fit_supervised(X, targets)
     start = reduce_factor(first.factor_, X, rank)
     try:
         learner.init = "auto" if start is None else start
         again = replace(targets, strength=strength_of(first, X, targets), keep_scale=start is not None)
-        return learner.fit_supervised(X, again)
+        learner.fit_supervised(X, again)
     finally:
         learner.init = "auto"
+    forget_checkpoint(first)
+    return learner
 
 
 def strength_of(learner: MetricLearner, X: Any, targets: Targets) -> float:

@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
@@ -92,8 +93,14 @@ class KernelLearner(KernelMap, PSDEstimator):
         The seed of the pairs, of the random start and of the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    checkpoint : path, optional
+        A file that stores the state of `fit`, or a folder for the files of several fits. If the fit is interrupted, the
+        same call goes on from there. The file is removed at the end of the fit.
+    checkpoint_every : float
+        The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -159,6 +166,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -181,6 +190,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def decompose(self, X: Any) -> DecomposedKernel:
@@ -220,10 +231,11 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
+            checkpoint.open(journal, rng, X=X, y=y)
             with journal.phase("kernel"):
                 kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
@@ -261,13 +273,14 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
             X, constraints = self._read_pairs(X, pairs, target, sense)
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
-            journal = self._open_journal()
+            journal, rng = self._open_journal(), self._make_generator()
+            checkpoint.open(journal, rng, X=X, weight=weight, **constraints._asdict())
             with journal.phase("kernel"):
                 kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
-            result = self._learn(X, kernel, constraints, weight, self._make_generator(), journal)
+            result = self._learn(X, kernel, constraints, weight, rng, journal)
         self._warn(result)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.metrics import pairwise_distances
 from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
 from gramian.estimators._dissimilarities import (
     add_samples,
@@ -79,8 +81,14 @@ class SStressMDS(PSDEstimator):
         The seed of init="random", of the order of mini-batches, and of the pairs that n_components="auto" holds out.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    checkpoint : path, optional
+        A file that stores the state of `fit`, or a folder for the files of several fits. If the fit is interrupted, the
+        same call goes on from there. The file is removed at the end of the fit.
+    checkpoint_every : float
+        The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -147,6 +155,8 @@ class SStressMDS(PSDEstimator):
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -163,6 +173,8 @@ class SStressMDS(PSDEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -182,9 +194,10 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
-            result = self._embed(self._read_matrix(X, sample_weight, journal, reset=True), journal)
+            known = self._read_matrix(X, sample_weight, journal, reset=True)
+            result = self._embed(known, journal, checkpoint)
         self._warn(result)
         return self
 
@@ -225,9 +238,9 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal())
+            result = self._embed(known, self._open_journal(), checkpoint)
         self._warn(result)
         return self
 
@@ -303,7 +316,14 @@ class SStressMDS(PSDEstimator):
         self.__dict__.pop("feature_names_in_", None)
         return read_pairs(pairs, dissimilarity, n_samples, sample_weight, self.squared)
 
-    def _embed(self, known: Dissimilarities, journal: Journal, *, resume: bool = False) -> Result:
+    def _embed(
+        self,
+        known: Dissimilarities,
+        journal: Journal,
+        checkpoint: FitCheckpoint | None = None,
+        *,
+        resume: bool = False,
+    ) -> Result:
         """Return the result of minimising, from `init` or the current embedding, and set the fitted attributes."""
         before = None
         if resume and hasattr(self, "_dissimilarities"):
@@ -317,6 +337,8 @@ class SStressMDS(PSDEstimator):
         auto = is_auto(self.n_components)
         scaled = check_and_connect(scaled, 1 if auto else self.n_components)
         journal.cost_scale, rng = coordinates.cost_scale(Squared()), self._make_generator()
+        if checkpoint is not None:
+            checkpoint.open(journal, rng, **known._asdict())
         solver = self._resolve_solver(rng)
         problem = self._build_problem(scaled, coordinates)
         if before is None and auto:
@@ -325,7 +347,8 @@ class SStressMDS(PSDEstimator):
             start, self.rank_path_ = choice.factor, choice.trials
         else:
             with journal.phase("start"):
-                start = self._compute_start(problem, scaled, coordinates, rng, before)
+                compute = partial(self._compute_start, problem, scaled, coordinates, rng, before)
+                start = journal.checkpoint.remember("start", compute, rng=rng)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
         self._certify(problem, result, coordinates, journal, self.certificate or auto)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import Any, Self
 
@@ -9,10 +10,13 @@ import numpy as np
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._blocks import gather_beside, open_data
+from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
-from gramian.estimators._learning import WARM, Ended, complete_factor, learn_by_plan, load_factor
+from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._learning import WARM, Ended, complete_factor, compute_start, learn_by_plan, load_factor
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._stream import Chunk, join_chunk
 from gramian.estimators._targets import learn_targets
@@ -22,17 +26,15 @@ from gramian.execution import Execution
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.solvers import Solver
-from gramian.starts import Situation, resolve_start
+from gramian.starts import Situation
 from gramian.supervision import GivenPairs, Supervision, Targets
 from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
 __all__ = ["MetricLearner"]
 
-CHOICES = ("identity", "lda", "pca", "random")
 
-
-class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
+class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEstimator):
     """A learned Mahalanobis distance ‖Gᵀ(u - v)‖, for nearest neighbours, clustering and retrieval.
 
     The subspace and the distance in it are learned together, from class labels or from tuples of points by `fit`; or
@@ -109,8 +111,14 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    checkpoint : path, optional
+        A file that stores the state of `fit`, or a folder for the files of several fits. If the fit is interrupted, the
+        same call goes on from there. The file is removed at the end of the fit.
+    checkpoint_every : float
+        The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -192,6 +200,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -219,6 +229,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(
@@ -255,6 +267,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         if calibration_params is not None:
             raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
         X = samples_of_indices(X, self.preprocessor)
+        y, sample_weight = gather_beside(X, y, sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
 
     def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -295,8 +308,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
         """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
-        with restore_on_failure(self):
-            ended = self._learn(X, supervision, calibration, resume=resume)
+        with restore_on_failure(self), open_data(self, X) as (X, *_), checkpoint_of(self) as checkpoint:
+            ended = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
         return self._end(ended)
 
     def _end(self, ended: Ended) -> Self:
@@ -310,6 +323,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         X: Any,
         supervision: Supervision,
         calibration: Calibration | None = None,
+        checkpoint: FitCheckpoint | None = None,
         *,
         resume: bool = False,
         checked: bool = False,
@@ -325,7 +339,9 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
         reset = not resume and self.kept_ is None
         samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
-        journal, execution, rng = self._open_journal(), self._resolve_execution(), self._make_generator()
+        journal, execution, rng = self._open_journal(), self._resolve_execution(samples), self._make_generator()
+        if checkpoint is not None:
+            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
@@ -334,12 +350,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
         rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
         with journal.phase("choosing a plan"):
-            plan, choice = choose_plan(self, situation, supervision, rank, resume=resume or warm)
+            plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
         with journal.phase("start"):
             if resume or warm:
                 start = load_factor(self, coordinates, warm=warm)
             else:
-                start = self._compute_start(situation, plan.rank or rank, plan.start)
+                compute = partial(compute_start, self, situation, plan.rank or rank, plan.start)
+                start = journal.checkpoint.remember("start", compute, rng=rng)
         result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
         coordinates = coordinates.with_target_unit(learned_by.target_unit)
         factor = result.point.G if result.point.G.shape[1] == rank else complete_factor(result.point.G, rank)
@@ -361,17 +378,6 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, PSDEstimator):
         """Delete the fitted attributes that depend on the kind of supervision, and others by name."""
         for name in ("threshold_", "bounds_", "tuple_size_", *chain(*names)):
             self.__dict__.pop(name, None)
-
-    def _compute_start(self, situation: Situation, rank: int, name: str) -> Matrix:
-        """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
-        n, d = situation.features.shape
-        if self.n_components is not None and rank > min(n, d):
-            raise ValueError(
-                f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give "
-                "more samples."
-            )
-        usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-        return resolve_start(self.init, situation, rank, choices=CHOICES, auto=usual if name == "auto" else name)
 
     def __sklearn_is_fitted__(self) -> bool:
         # Samples that are kept do not make it fitted.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from itertools import product
 from typing import Any, NamedTuple, Self
@@ -13,11 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from gramian.checks import check_number
+from gramian.estimators._checkpoint import check_several_fits
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._choice import Choice
 from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._path import Fold, LabelTask, PairTask, Plans, Task, TripletTask, choose_plans, fit_path
 from gramian.estimators.metric import MetricLearner
+from gramian.progress import FoldProgress
 from gramian.supervision.checks import (
     validate_labels,
     validate_pairs,
@@ -95,7 +96,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
     random_state : int, RandomState, Generator or None
         The `random_state` of all fits; None for that of `estimator`.
     verbose : int
-        1 reports every fold on standard error, 2 every fit.
+        1 reports every fold on standard error, and shows a bar as MetricLearner does; 2 reports every fit.
 
     Attributes
     ----------
@@ -231,22 +232,24 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
             learner = self._make_learner()
             scores, seconds = np.empty((2, len(candidates), len(folds)))
             self.plans_ = []
+            progress = FoldProgress(self.verbose, len(candidates) * len(folds))
             for index, fold in enumerate(folds):
                 with warnings.catch_warnings():
                     # The fit to all data says what there is to say.
                     warnings.simplefilter("ignore", UserWarning)
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    self._score_fold(task, learner, fold, candidates, scores[:, index], seconds[:, index])
+                    self._score_fold(task, learner, fold, candidates, scores[:, index], seconds[:, index], progress)
                 best = candidates[int(np.argmax(scores[:, index]))]
-                self._report(1, f"fold {index + 1} of {len(folds)}: best {best}, score {scores[:, index].max():.4f}")
+                progress.tell(f"fold {index + 1} of {len(folds)}: best {best}, score {scores[:, index].max():.4f}")
             self.n_splits_ = len(folds)
             self.cv_results_ = tabulate(candidates, scores, seconds)
             self.curve_ = curve_of(candidates, scores, self.n_features_in_)
             chosen = choose_candidate(candidates, scores, self.one_standard_error)
             self.best_params_ = candidates[chosen]._asdict()
             self.best_score_ = float(scores[chosen].mean())
-            self._report(1, f"chosen: {candidates[chosen]}, mean score {self.best_score_:.4f}")
+            progress.tell(f"chosen: {candidates[chosen]}, mean score {self.best_score_:.4f}")
             self._store(task.fit_all(learner.set_params(**self.best_params_)))
+            progress.close()
         return self
 
     def _make_learner(self) -> MetricLearner:
@@ -256,6 +259,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         learner = MetricLearner() if self.estimator is None else clone(self.estimator)
         if learner.preprocessor is not None:
             raise ValueError("estimator has a preprocessor, but X holds samples. Set preprocessor=None.")
+        check_several_fits(learner)
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _list_candidates(self, task: Task, folds: list[Fold]) -> list[Candidate]:
@@ -275,7 +279,14 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         return [Candidate(*values) for values in product(resolve_ranks(self.ranks, n, d), *prices)]
 
     def _score_fold(
-        self, task: Task, learner: MetricLearner, fold: Fold, candidates: list[Candidate], scores: Vector, times: Vector
+        self,
+        task: Task,
+        learner: MetricLearner,
+        fold: Fold,
+        candidates: list[Candidate],
+        scores: Vector,
+        times: Vector,
+        progress: FoldProgress,
     ) -> None:
         """Write the scores and the seconds of the fits of all candidates on a fold."""
         ranks = list(dict.fromkeys(candidate.n_components for candidate in candidates))[::-1]
@@ -287,12 +298,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
             for rank, (fitted, seconds) in zip(ranks, trained, strict=True):
                 index = candidates.index(Candidate(rank, *prices))
                 scores[index], times[index] = task.score(fitted, fold), seconds
-                self._report(2, f"  {candidates[index]}: score {scores[index]:.4f}, {seconds:.2f} s")
-
-    def _report(self, level: int, text: str) -> None:
-        """Write a line on standard error if `verbose` is at least this level."""
-        if self.verbose >= level:
-            sys.stderr.write(f"{text}\n")
+                progress.count(f"  {candidates[index]}: score {scores[index]:.4f}, {seconds:.2f} s")
 
     def _store(self, learner: MetricLearner) -> None:
         """Set the attributes of a fitted learner."""

@@ -4,34 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian.blocked import open_blocks
 from gramian.coordinates import Coordinates, Units, units_of_regression
 from gramian.estimators._available import available_if
-from gramian.estimators._base import PSDEstimator, make_whitened_geometry, supports_partial_fit
+from gramian.estimators._base import PSDEstimator, supports_partial_fit
+from gramian.estimators._blocks import open_data
+from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
+from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._regression import (
     Data,
+    Stream,
     balance_columns,
     check_shape,
+    choose_geometry,
     make_measurement,
     read_data,
     rescale_loss,
+    resolve_growing,
     warn_if_zero_is_best,
 )
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.execution import Execution
-from gramian.features import Identity
-from gramian.geometries import Geometry, Point, Scaled
+from gramian.geometries import Geometry, Point
 from gramian.losses import LOSSES, Loss
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
-from gramian.solvers.online import Memory, Schedule
+from gramian.solvers.online import Memory
 from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
 
@@ -41,15 +47,7 @@ __all__ = ["PSDRegressor"]
 PERFECT = 0.01
 
 
-class Stream(NamedTuple):
-    """The state of a stream that `partial_fit` continues from, in addition to the factor."""
-
-    units: Units
-    schedule: Schedule
-    geometry: Geometry
-
-
-class PSDRegressor(RegressorMixin, PSDEstimator):
+class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     """Regression y = trace(W X) with a positive semidefinite W = G Gᵀ of rank r.
 
     X is given as vectors x, which stand for X = x xᵀ, so that y = xᵀ W x; or as matrices. W is never formed.
@@ -97,8 +95,14 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
         Called with a `gramian.solvers.Record` after every iteration; a true return value stops the fit.
+    checkpoint : path, optional
+        A file that stores the state of `fit`, or a folder for the files of several fits. If the fit is interrupted, the
+        same call goes on from there. The file is removed at the end of the fit.
+    checkpoint_every : float
+        The seconds from one write to the next.
     verbose : int
-        1 reports every tenth iteration on standard error, 2 every iteration.
+        1 shows a bar on a terminal and in notebooks, if tqdm is installed, else every tenth iteration on standard
+        error; 2 shows every iteration.
 
     Attributes
     ----------
@@ -159,6 +163,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         n_jobs: int | Execution | None = None,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.rank = rank
@@ -176,6 +182,8 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
@@ -225,15 +233,16 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
         """Learn from `init`, or continue from the current factor."""
-        with restore_on_failure(self):
+        values = (y, sample_weight, sense)
+        with restore_on_failure(self), open_data(self, X, *values) as opened, checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
-            data = read_data(self, X, y, sample_weight, sense, reset=not continuing)
-            if not (continuing or (data.X if isinstance(data.X, np.ndarray) else data.X.data).any()):
-                raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
+            data = read_data(self, *opened, reset=not continuing)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
+            if not resume:
+                checkpoint.open(journal, rng, **data._asdict())
             solver = self._resolve_solver(rng)
             check_n_init(self.n_init, solver)
             bounded = self._resolve_geometry().bounded
@@ -243,13 +252,14 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
             journal.cost_scale = coordinates.cost_scale(loss)
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
-                geometry = self._choose_geometry(problem, stream)
+                geometry = choose_geometry(self, problem, stream)
             if is_auto(self.rank):
                 factor = self._search_rank(problem, solver, geometry, journal, rng)
             else:
                 with journal.phase("start"):
-                    start = (problem, rng, coordinates, geometry)
-                    factor = self._load_factor(coordinates) if continuing else self._compute_start(*start)
+                    start = partial(self._compute_start, problem, rng, coordinates, geometry)
+                    load = partial(self._load_factor, coordinates)
+                    factor = load() if continuing else journal.checkpoint.remember("start", start, rng=rng)
             result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
             n_starts = getattr(self, "n_starts_", 1)
             if not resume:
@@ -277,7 +287,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
     ) -> Result:
         """Return the result of minimising; a stream makes one pass in the given order, with its current schedule."""
         if not (resume and isinstance(solver, Online)):
-            growing = self._resolve_growing(solver, rng)
+            growing = resolve_growing(self, solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
         if stream is None:
             with journal.phase(solver.start_phase):
@@ -326,11 +336,12 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         array, shape (n,)
         """
         check_is_fitted(self)
-        X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
-        check_shape(X)
-        coordinates = Coordinates.in_units(X, Units())
-        factor = self.factor_.astype(X.dtype, copy=False)
-        return make_measurement(X, coordinates).predict(coordinates.features.image(factor))
+        with open_blocks(X, self.n_jobs) as X:
+            X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], allow_nd=True)
+            check_shape(X)
+            coordinates = Coordinates.in_units(X, Units())
+            factor = self.factor_.astype(X.dtype, copy=False)
+            return make_measurement(X, coordinates).predict(coordinates.features.image(factor))
 
     def matrix(self) -> Matrix:
         """Return W = G Gᵀ, shape (d, d)."""
@@ -345,7 +356,7 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         measurement = make_measurement(data.X, coordinates)
         scaled = rescale_loss(loss, coordinates.units.target, data.X.dtype)
         term = Term(measurement, target, scaled, data.sense, data.weight)
-        return Problem([Block(coordinates.features, [term])], self._resolve_execution())
+        return Problem([Block(coordinates.features, [term])], self._resolve_execution(coordinates.features))
 
     def _compute_start(
         self, problem: Problem, rng: np.random.Generator, coordinates: Coordinates, geometry: Geometry
@@ -363,15 +374,6 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         _, factor, self.rank_path_ = search.choose(problem)
         return factor
 
-    def _resolve_growing(self, solver: Solver, rng: np.random.Generator) -> Growing | None:
-        """Return the settings of growing subsets; None without them, or if the solver is online."""
-        if isinstance(self.growing, Growing):
-            return self.growing if solver.stops else None
-        if not isinstance(self.growing, bool | np.bool_):
-            raise ValueError(f"growing={self.growing!r} is not valid. Give True, False, or a Growing.")
-        wanted = self.growing and solver.stops and isinstance(self.init, str) and not is_auto(self.rank)
-        return Growing(seed=int(rng.integers(2**31))) if wanted else None
-
     def _load_factor(self, coordinates: Coordinates) -> Matrix:
         """Return the current factor (d, r), in the solver's coordinates."""
         d, dtype = coordinates.features.shape[1], coordinates.features.dtype
@@ -379,15 +381,6 @@ class PSDRegressor(RegressorMixin, PSDEstimator):
         if rank != self.factor_.shape[1]:
             raise ValueError(f"rank={rank}, but the stream has rank {self.factor_.shape[1]}. Call fit to start anew.")
         return coordinates.to_solver(self.factor_, dtype)
-
-    def _choose_geometry(self, problem: Problem, stream: Stream | None) -> Geometry:
-        """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
-        if self.geometry != "scaled":
-            return self._resolve_geometry()
-        if stream is not None and isinstance(stream.geometry, Scaled):
-            return stream.geometry
-        features = problem.blocks[0].features
-        return self._resolve_geometry() if isinstance(features, Identity) else make_whitened_geometry(features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
 
@@ -20,7 +21,7 @@ __all__ = ["SubspaceTracker"]
 STEPS = ("averaged", "greedy")
 
 
-class SubspaceTracker(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The principal subspace of a stream of samples, by Oja's rule on the Grassmann manifold.
 
     Missing entries are NaN. For a sample x, w are the least-squares weights of its observed entries on the frame U

@@ -1,4 +1,4 @@
-"""Executions: where the work on blocks of data is done, in this thread or in several.
+"""Executions: where the work on blocks of data is done, in this thread, in several, or on a cluster.
 
 To add one, write one file with `place` and `run`. Solvers, geometries and measurements never see it.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, sum_totals
+from gramian.execution.dask import Dask
+from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, beside, sum_totals
 from gramian.execution.serial import Serial
 from gramian.execution.threads import Threads, one_blas_thread
 
 __all__ = [
+    "Dask",
     "Execution",
     "Serial",
     "Shards",
@@ -19,6 +21,7 @@ __all__ = [
     "Threads",
     "Work",
     "add_totals",
+    "beside",
     "one_blas_thread",
     "resolve_execution",
     "sum_totals",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, Protocol
 
-__all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "sum_totals"]
+__all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "beside", "sum_totals"]
 
 #: Handles of what is held beside the blocks, one a block. Only an execution looks into them.
 Shards = Any
@@ -71,6 +71,19 @@ class Team(Protocol):
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Return function(a, b, ...) for the items of the arguments, in their order."""
+
+
+def beside(features: Any, execution: Any) -> Any:
+    """Return the execution of single sums over samples: one near the driver, if that is where the samples are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.execution import Dask, Threads, beside
+    >>> beside(np.ones((2, 2)), Dask()), beside(np.ones((2, 2)), Threads(2))
+    (Serial(), Threads(2))
+    """
+    return execution if hasattr(features, "execution") else getattr(execution, "nearby", execution)
 
 
 def add_totals(total: Any, part: Any) -> Any:

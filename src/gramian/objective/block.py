@@ -77,8 +77,10 @@ class Block:
         """Return the same as blocks that can be worked on apart; neither rows nor measurements are copied.
 
         Where every measurement is made of one sample, these are blocks of rows that fit the cache. Elsewhere it is one
-        block, whose terms and rows are in pieces for its team.
+        block, whose terms and rows are in pieces for its team. Features on workers say how to make blocks there.
         """
+        if hasattr(self.features, "split_block"):
+            return self.features.split_block(self)
         n = self.features.shape[0]
         if not all(term.separable for term in self.terms):
             pieces = [term.pieces(n) for term in self.terms]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.execution import Execution, Serial, Shards, Work
+from gramian.execution import Execution, Serial, Shards, Work, beside
 from gramian.geometries import Point
 from gramian.objective import block
 from gramian.objective.block import Block
@@ -49,7 +49,9 @@ class Problem:
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
         self.blocks = validate_blocks(blocks)
         if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
-            raise TypeError(f"execution={execution!r} has no place and run. Choose None, Serial() or Threads(n).")
+            raise TypeError(
+                f"execution={execution!r} has no place and run. Choose None, Serial(), Threads(n) or Dask()."
+            )
         self.execution: Execution = Serial() if execution is None else execution
         self.passes = 0.0
 
@@ -118,7 +120,8 @@ class Problem:
         part, samples = self.sampled.take(rows)
         term = part.scaled(len(self.sampled.measurement) / max(len(part.measurement), 1))
         features = self.blocks[0].features
-        return Problem([Block(features if samples is None else features.take(samples), [term])], self.execution)
+        features = features if samples is None else features.take(samples)
+        return Problem([Block(features, [term])], beside(features, self.execution))
 
 
 def validate_blocks(blocks: Sequence[Block]) -> list[Block]:

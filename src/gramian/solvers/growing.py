@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian._checkpoints import Checkpoint, NoCheckpoint
 from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Problem
+from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
 from gramian.solvers.solver import Solver, attempt_step, start_solver
 
 __all__ = ["Growing"]
 
 # The least size of a subset: a smaller problem takes almost no time.
 LEAST_MEASUREMENTS = 1000
+# The rows of a subset are copied, if they take at most so many bytes.
+LARGEST_COPY = 2**28
+NO_CHECKPOINT = NoCheckpoint()
+
+
+class Position(NamedTuple):
+    """Where the minimisation on a subset stands, after so many iterations, the last of them slow."""
+
+    snapshot: Snapshot
+    memory: Any
+    n_slow: int
+    n_iter: int
+    passes: float
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,14 @@ class Growing:
             sizes.append(m)
         return sizes[::-1]
 
-    def start(self, problem: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
+    def start(
+        self,
+        problem: Problem,
+        solver: Solver,
+        point: Point,
+        perfect_cost: float,
+        checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
+    ) -> Point:
         """Return the solution on the largest subset, solved after all smaller ones.
 
         The passes over the subsets are added to `problem.passes`, in proportion to their sizes.
@@ -82,10 +106,14 @@ class Growing:
             The start on the smallest subset.
         perfect_cost : float
             The cost at which a fit counts as perfect.
+        checkpoint : Checkpoint, optional
+            Stores the state.
         """
         m = len(problem.sampled.measurement)
-        for subset in reversed(self.subsets(problem, self.sizes(m, point.G.size))):
-            point = self.solve_subset(subset, solver, point, perfect_cost)
+        sizes = [size for size in self.sizes(m, point.G.size) if bytes_of(problem, size) <= LARGEST_COPY]
+        for subset in reversed(self.subsets(problem, sizes)):
+            solve = partial(self.solve_subset, subset, solver, point, perfect_cost, checkpoint)
+            point = checkpoint.remember("subset", solve, problem=subset)
             problem.passes += subset.passes * len(subset.sampled.measurement) / m
         return point
 
@@ -97,14 +125,35 @@ class Growing:
             nested.append(nested[-1].take(np.sort(rows)))
         return nested[1:]
 
-    def solve_subset(self, subset: Problem, solver: Solver, point: Point, perfect_cost: float) -> Point:
+    def solve_subset(
+        self,
+        subset: Problem,
+        solver: Solver,
+        point: Point,
+        perfect_cost: float,
+        checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
+    ) -> Point:
         """Return the end point of a minimisation to low accuracy: more would fit the noise of the subset."""
-        evaluation = subset.evaluate(point)
-        memory, n_slow = start_solver(solver, evaluation), 0
-        for _ in range(self.max_iter):
+        found: Position | None = checkpoint.position()
+        if found is None:
+            evaluation = subset.evaluate(point)
+            memory, n_slow, n_iter = start_solver(solver, evaluation), 0, 0
+        else:
+            evaluation = restore_evaluation(subset, found.snapshot)
+            memory, n_slow, n_iter, subset.passes = found[1:]
+        while n_iter < self.max_iter:
             step = attempt_step(solver, evaluation, memory)
+            n_iter += 1
             n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
             evaluation, memory = step.evaluation, step.memory
             if step.size == 0 or n_slow == 2 or evaluation.value <= perfect_cost:
                 break
+            if checkpoint.wanted:
+                checkpoint.offer(Position(take_snapshot(evaluation), memory, n_slow, n_iter, subset.passes))
         return evaluation.point
+
+
+def bytes_of(problem: Problem, size: int) -> int:
+    """Return the bytes of so many rows of dense samples; 0 where rows are not stored, or sparse."""
+    features = problem.blocks[0].features
+    return size * features.shape[1] * features.dtype.itemsize if features.sliceable else 0

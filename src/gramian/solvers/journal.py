@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gramian._checkpoints import Checkpoint, NoCheckpoint
 from gramian.solvers.solver import Record
-from gramian.types import Vector
+from gramian.types import Matrix, Vector
 
 __all__ = ["Callback", "Journal", "Reporter"]
 
@@ -19,6 +20,15 @@ Callback = Callable[[Record], Any]
 
 class Reporter(Protocol):
     """The interface of an object that shows the progress of a fit."""
+
+    def begin(self, name: str) -> None:
+        """Show that a phase of work, or a round of iterations, begins."""
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Show how much of the current phase is done, and what is done next."""
+
+    def expect(self, iterations: int | None) -> None:
+        """Take note of the largest number of iterations of the fit; None if it is not known."""
 
     def phase(self, name: str, seconds: float) -> None:
         """Show a phase of work outside the iterations, and the seconds it took."""
@@ -49,6 +59,8 @@ class Journal:
         The seconds spent in each phase of work outside the iterations, by its name.
     passes : float
         The passes over the data in the minimisations that have ended.
+    checkpoint : Checkpoint
+        Stores the state of the fit, if that is wanted.
 
     Examples
     --------
@@ -67,17 +79,34 @@ class Journal:
         self.records: list[Record] = []
         self.phases: dict[str, float] = {}
         self.passes = 0.0
+        self.checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
         self._clock = perf_counter()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Return a context manager that adds the seconds spent in it to `phases[name]`."""
+        self.begin(name)
         begin = perf_counter()
         yield
         seconds = perf_counter() - begin
         self.phases[name] = self.phases.get(name, 0.0) + seconds
         if self.reporter is not None:
             self.reporter.phase(name, seconds)
+
+    def begin(self, name: str) -> None:
+        """Report that a phase of work, or a round of iterations, begins."""
+        if self.reporter is not None:
+            self.reporter.begin(name)
+
+    def step(self, name: str, done: int, total: int) -> None:
+        """Report how much of the current phase is done, and what is done next."""
+        if self.reporter is not None:
+            self.reporter.step(name, done, total)
+
+    def expect(self, iterations: int | None) -> None:
+        """Report the largest number of iterations of the fit; None if it is not known."""
+        if self.reporter is not None:
+            self.reporter.expect(iterations)
 
     def write(self, cost: float, gradient_norm: float, step: float, passes: float) -> bool:
         """Add a record of an iteration; return True if the callback asks to stop.
@@ -95,6 +124,28 @@ class Journal:
         if self.reporter is not None:
             self.reporter.iteration(record)
         return bool(self.callback is not None and self.callback(record))
+
+    def quiet(self) -> Journal:
+        """Return a journal for minimisations that are not told; their state is stored with that of this one."""
+        journal = Journal()
+        journal.checkpoint = self.checkpoint
+        return journal
+
+    def dump(self) -> dict[str, Any]:
+        """Return the history as values that can be stored: records (n, 6), phases, and the seconds so far."""
+        records = np.array(self.records, np.float64).reshape(-1, len(Record._fields))
+        return {"records": records, "phases": dict(self.phases), "seconds": perf_counter() - self._clock}
+
+    def load(self, phases: dict[str, float], seconds: float) -> None:
+        """Add the seconds of an earlier run of the same fit."""
+        self._clock -= seconds
+        for name, earlier in phases.items():
+            self.phases[name] = self.phases.get(name, 0.0) + earlier
+
+    def go_to(self, records: Matrix, passes: float) -> None:
+        """Set the records (n, 6) and the passes to those of an earlier run of the same fit."""
+        self.records = [Record(int(first), *rest) for first, *rest in records.tolist()]
+        self.passes = passes
 
     def end(self, message: str) -> None:
         """Report the end of the fit, with the message why it ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
+from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
 from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, start_solver
 
 __all__ = ["check_change", "minimize"]
@@ -84,46 +86,9 @@ def minimize(
     """
     check_arguments(problem, solver, point, max_iter, tol)
     journal = Journal(callback) if journal is None else journal
-    passes = problem.passes
     perfect_cost = (tol if perfect is None else perfect) * problem.value_at_zero
-    if growing is not None and max_iter > 0:
-        with journal.phase("growing samples"):
-            point = growing.start(problem, solver, point, perfect_cost)
-    with np.errstate(over="ignore", invalid="ignore"):
-        evaluation = problem.evaluate(point)
-    if not np.isfinite(evaluation.value):
-        raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
-    loop, fresh_noise = Loop(problem, solver, tol, perfect_cost, journal, passes), evaluation.noise
-    verdict = loop.check_start(evaluation) if solver.stops else GO_ON
-    if memory is None:
-        with journal.phase(solver.start_phase) if solver.start_phase else nullcontext():
-            memory = start_solver(solver, evaluation)
-    # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
-    halted = not journal.records and loop.write(evaluation, 0.0)
-    n_iter = n_small = 0
-    while verdict.ending is None and not halted and n_iter < max_iter:
-        step = attempt_step(solver, evaluation, memory)
-        n_iter += 1
-        verdict, n_small = loop.check_step(evaluation, step, n_small)
-        evaluation, memory = step.evaluation, step.memory
-        due = n_iter % REFRESH_EVERY[problem.dtype] == 0 or is_stale(evaluation, fresh_noise)
-        if solver.stops and (verdict.ending is not None or due):
-            moved, evaluation = evaluation, problem.evaluate(evaluation.point)
-            fresh_noise = evaluation.noise
-            # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
-            if evaluation.value > 1.01 * moved.value + perfect_cost and step.size != 0:
-                verdict, n_small = GO_ON, 0
-        halted = loop.write(evaluation, step.size)
-    ending, message = verdict
-    if halted:
-        ending, message = Ending.HALTED, Ending.HALTED.value
-    elif ending is None:
-        ending = Ending.EXHAUSTED
-        message = f"max_iter={max_iter} reached" if solver.stops else f"{max_iter} epochs done"
-    elif ending is Ending.STUCK and is_stationary(evaluation):
-        ending, message = Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
-    journal.passes += problem.passes - passes
-    return Result(evaluation.point, evaluation.value, n_iter, ending, message, journal.history, memory, solver.stops)
+    loop = Loop(problem, solver, tol, perfect_cost, journal, problem.passes, max_iter)
+    return journal.checkpoint.remember("minimise", partial(loop.run, point, growing, memory), problem=problem)
 
 
 class Verdict(NamedTuple):
@@ -143,6 +108,48 @@ class Checked(NamedTuple):
     n_small: int
 
 
+class Standing(NamedTuple):
+    """Where a minimisation stands.
+
+    Attributes
+    ----------
+    evaluation : Evaluation
+    memory : object
+        That of the solver.
+    fresh_noise : float
+        The noise of the evaluation that computed images anew last.
+    n_iter, n_small : int
+        The iterations so far, and the number of successive small steps at their end.
+    verdict : Verdict
+    halted : bool
+        True if the callback asks to stop.
+    """
+
+    evaluation: Evaluation
+    memory: Any
+    fresh_noise: float
+    n_iter: int = 0
+    n_small: int = 0
+    verdict: Verdict = GO_ON
+    halted: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """True if a stopping rule holds, or the callback asks to stop."""
+        return self.verdict.ending is not None or self.halted
+
+
+class Position(NamedTuple):
+    """A standing as it is stored in a checkpoint, with the passes of the minimisation so far."""
+
+    snapshot: Snapshot
+    memory: Any
+    fresh_noise: float
+    n_iter: int
+    n_small: int
+    passes: float
+
+
 class Loop(NamedTuple):
     """What all iterations of a minimisation share. `perfect_cost` is the cost at which a fit counts as perfect."""
 
@@ -152,6 +159,77 @@ class Loop(NamedTuple):
     perfect_cost: float
     journal: Journal
     passes: float
+    max_iter: int
+
+    def run(self, point: Point, growing: Growing | None, memory: Any) -> Result:
+        """Return the result of the minimisation from a point, or from where it was interrupted."""
+        problem, solver, journal = self.problem, self.solver, self.journal
+        found: Position | None = journal.checkpoint.position()
+        at = self.begin(point, growing, memory) if found is None else self.resume(found)
+        while not at.ended and at.n_iter < self.max_iter:
+            self.offer(at)
+            at = self.iterate(at)
+        ending, message = at.verdict
+        if at.halted:
+            ending, message = Ending.HALTED, Ending.HALTED.value
+        elif ending is None:
+            ending = Ending.EXHAUSTED
+            message = f"max_iter={self.max_iter} reached" if solver.stops else f"{self.max_iter} epochs done"
+        elif ending is Ending.STUCK and is_stationary(at.evaluation):
+            ending, message = Ending.CONVERGED, "no step lowers the objective, and its model predicts no decrease"
+        journal.passes += problem.passes - self.passes
+        end, cost = at.evaluation.point, at.evaluation.value
+        return Result(end, cost, at.n_iter, ending, message, journal.history, at.memory, solver.stops)
+
+    def begin(self, point: Point, growing: Growing | None, memory: Any) -> Standing:
+        """Return the standing at the start, which is written to the journal if that is empty."""
+        problem, solver, journal = self.problem, self.solver, self.journal
+        if growing is not None and self.max_iter > 0:
+            with journal.phase("growing samples"):
+                point = growing.start(problem, solver, point, self.perfect_cost, journal.checkpoint)
+        with np.errstate(over="ignore", invalid="ignore"):
+            evaluation = problem.evaluate(point)
+        if not np.isfinite(evaluation.value):
+            raise ValueError(f"the objective at the start is {evaluation.value}; scale the data or the start.")
+        fresh_noise = evaluation.noise
+        verdict = self.check_start(evaluation) if solver.stops else GO_ON
+        if memory is None:
+            with journal.phase(solver.start_phase) if solver.start_phase else nullcontext():
+                memory = start_solver(solver, evaluation)
+        # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
+        halted = not journal.records and self.write(evaluation, 0.0)
+        return Standing(evaluation, memory, fresh_noise, verdict=verdict, halted=halted)
+
+    def iterate(self, at: Standing) -> Standing:
+        """Return the standing after one more iteration, which is written to the journal."""
+        problem, solver = self.problem, self.solver
+        step = attempt_step(solver, at.evaluation, at.memory)
+        n_iter, fresh_noise = at.n_iter + 1, at.fresh_noise
+        verdict, n_small = self.check_step(at.evaluation, step, at.n_small)
+        evaluation = step.evaluation
+        due = n_iter % refresh_period(problem) == 0 or is_stale(evaluation, fresh_noise)
+        if solver.stops and (verdict.ending is not None or due):
+            moved, evaluation = evaluation, problem.evaluate(evaluation.point)
+            fresh_noise = evaluation.noise
+            # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
+            if evaluation.value > 1.01 * moved.value + self.perfect_cost and step.size != 0:
+                verdict, n_small = GO_ON, 0
+        halted = self.write(evaluation, step.size)
+        return Standing(evaluation, step.memory, fresh_noise, n_iter, n_small, verdict, halted)
+
+    def offer(self, at: Standing) -> None:
+        """Offer a standing to the checkpoint of the fit."""
+        checkpoint = self.journal.checkpoint
+        if checkpoint.wanted:
+            passes = self.problem.passes - self.passes
+            counts = (at.fresh_noise, at.n_iter, at.n_small, passes)
+            checkpoint.offer(Position(take_snapshot(at.evaluation), at.memory, *counts))
+
+    def resume(self, found: Position) -> Standing:
+        """Return the standing of an interrupted run."""
+        evaluation = restore_evaluation(self.problem, found.snapshot)
+        self.problem.passes = self.passes + found.passes
+        return Standing(evaluation, found.memory, found.fresh_noise, found.n_iter, found.n_small)
 
     def write(self, evaluation: Evaluation, size: float) -> bool:
         """Add an iteration to the journal; return True if the callback asks to stop."""
@@ -222,6 +300,11 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
+
+
+def refresh_period(problem: Problem) -> int:
+    """Return the number of steps after which images are recomputed; an execution may ask for fewer."""
+    return min(REFRESH_EVERY[problem.dtype], getattr(problem.execution, "refresh_every", REFRESH_EVERY[problem.dtype]))
 
 
 def is_stale(evaluation: Evaluation, fresh_noise: float) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse.linalg
 
-from gramian.execution import Execution, Serial
+from gramian.execution import Execution, Serial, beside
 from gramian.features import Array, Features
 from gramian.situation import Situation
 from gramian.starts.moments import class_moments
@@ -18,6 +19,8 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among so many principal directions.
 PRINCIPAL = 200
+# A few eigenvectors of a matrix of more rows than this, so many for each, are computed by Lanczos iterations.
+FEW = 100
 # Discriminants whose eigenvalue is a smaller share of the largest than this are mostly rounding.
 SMALL_SHARE = 1e-10
 
@@ -44,7 +47,7 @@ def discriminants(
     >>> bool(abs(G[0, 0]) > 100 * abs(G[1, 0]))
     True
     """
-    d, execution = features.shape[1], Serial() if execution is None else execution
+    d, execution = features.shape[1], Serial() if execution is None else beside(features, execution)
     if d > LARGEST_MOMENT:
         components = principal_components(features, max(PRINCIPAL, rank), rng, execution)
         inside = Array(np.ascontiguousarray(components.scores[:, : max(PRINCIPAL, rank)]))
@@ -88,5 +91,9 @@ def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missi
     Q = np.linalg.qr(directions)[0]
     away = np.eye(len(Q)) - Q @ Q.T
     d, missing = len(Q), min(missing, len(Q))
-    leading = scipy.linalg.eigh(away @ total @ away, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
+    rest = away @ total @ away
+    if d > FEW and FEW * missing < d:
+        leading = scipy.sparse.linalg.eigsh(rest, missing, v0=np.diag(rest))[1][:, ::-1]
+    else:
+        leading = scipy.linalg.eigh(rest, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
     return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))

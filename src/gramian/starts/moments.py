@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.execution import Execution, Shards
+from gramian.execution import Execution, Shards, beside
 from gramian.features import Features
 from gramian.types import Matrix, Vector
 
@@ -26,13 +26,21 @@ class Rows(NamedTuple):
 
 def place_rows(features: Features, execution: Execution, values: Sequence[Any] | Vector | None = None) -> Shards:
     """Place the samples in pieces of some thousand rows, with their values (n,) if there are any."""
+    if hasattr(features, "place_with"):
+        return features.place_with(cut_rows, values)
+    return execution.place(cut_rows(features, values))
+
+
+def cut_rows(features: Features, values: Any = None) -> list[Rows]:
+    """Return the samples in pieces of some thousand rows, with their values (n,) if there are any."""
     n = features.shape[0]
     cuts = [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
-    return execution.place([Rows(features.take(cut), None if values is None else values[cut]) for cut in cuts])
+    return [Rows(features.take(cut), None if values is None else values[cut]) for cut in cuts]
 
 
 def second_moment(features: Features, execution: Execution) -> Matrix:
     """Return Xᵀ X, shape (d, d)."""
+    execution = beside(features, execution)
     return execution.run(sum_products, place_rows(features, execution))[1]
 
 
@@ -50,7 +58,7 @@ class ClassMoments(NamedTuple):
 
 def class_moments(features: Features, labels: Vector, execution: Execution) -> ClassMoments:
     """Return the covariance within the classes of labels (n,), and a factor of that between them; two passes."""
-    n = features.shape[0]
+    n, execution = features.shape[0], beside(features, execution)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     shards = place_rows(features, execution, codes)
     means = execution.run(sum_classes, shards, n_classes=len(counts))[1].T / counts[:, None]

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from gramian.execution import Execution, Serial, Shards
+from gramian.execution import Execution, Serial, Shards, beside
 from gramian.features import Features
+from gramian.objective.terms import cut_evenly
 from gramian.situation import Parts, Situation, compute_image
-from gramian.starts.moments import ROWS, Rows, place_rows, second_moment
+from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.types import Matrix
 
 __all__ = ["LARGEST_MOMENT", "pca_start", "principal_components", "principal_directions"]
@@ -23,6 +24,13 @@ MORE_COLUMNS, ROUNDS = 20, 3
 LARGEST_TILE = 2**23
 
 
+class Placed(NamedTuple):
+    """The samples in pieces of rows, and the number of pieces."""
+
+    shards: Shards
+    n_pieces: int
+
+
 class Principal(NamedTuple):
     """Principal components of samples: their scores (n, k), and how to lift directions among them.
 
@@ -33,14 +41,15 @@ class Principal(NamedTuple):
     scores: Matrix
     basis: Matrix | None = None
     weights: Matrix | None = None
-    shards: Shards = None
+    placed: Placed | None = None
 
     def lift(self, B: Matrix, execution: Execution) -> Matrix:
         """Return the directions basis · B, shape (d, r), for B of shape (k, r)."""
         if self.basis is not None:
             return self.basis @ B.astype(self.basis.dtype)
         assert self.weights is not None
-        return pull_samples(self.shards, (self.weights @ B).astype(self.scores.dtype), execution)
+        assert self.placed is not None
+        return pull_samples(self.placed, (self.weights @ B).astype(self.scores.dtype), execution)
 
 
 def pca_start(situation: Situation, rank: int) -> Matrix:
@@ -62,7 +71,7 @@ def principal_directions(
     array([0., 1.])
     """
     d = features.shape[1]
-    execution = Serial() if execution is None else execution
+    execution = Serial() if execution is None else beside(features, execution)
     if d <= LARGEST_MOMENT:
         leading = scipy.linalg.eigh(second_moment(features, execution), subset_by_index=[d - min(rank, d), d - 1])[1]
         return np.ascontiguousarray(leading[:, ::-1])
@@ -76,31 +85,32 @@ def principal_components(features: Features, rank: int, rng: np.random.Generator
     Three rounds of products are enough for a start. The iterated matrix has a row for each sample or for each feature,
     whichever are fewer.
     """
-    n, d = features.shape
-    shards, count = place_rows(features, execution), min(rank + MORE_COLUMNS, n, d)
-    if n < d:
-        found = components_by_samples(shards, rng.standard_normal((n, count)).astype(features.dtype), execution)
+    (n, d), execution = features.shape, beside(features, execution)
+    placed, count = place_pieces(features, execution), min(rank + MORE_COLUMNS, n, d)
+    # Samples on workers stay where they are: a matrix of their number would have to be cut as they are.
+    if n < d and not hasattr(features, "place_with"):
+        found = components_by_samples(placed, rng.standard_normal((n, count)).astype(features.dtype), execution)
         # Directions without any variance have no right singular vector among the samples.
         if found.weights is not None and found.weights[:, :rank].any(axis=0).all():
             return found
     Q = rng.standard_normal((d, count)).astype(features.dtype)
     for _ in range(ROUNDS):
-        Q = orthonormalise(execution.run(pull_image, shards, Q=Q)[1])
+        Q = orthonormalise(execution.run(pull_image, placed.shards, Q=Q)[1])
     # The right singular vectors of X Q are the eigenvectors of its Gram matrix.
-    V = np.linalg.eigh(execution.run(image_gram, shards, Q=Q)[1])[1][:, ::-1]
+    V = np.linalg.eigh(execution.run(image_gram, placed.shards, Q=Q)[1])[1][:, ::-1]
     basis = Q @ V.astype(Q.dtype)
     return Principal(compute_image(features, basis, execution), basis)
 
 
-def components_by_samples(shards: Shards, Q: Matrix, execution: Execution) -> Principal:
+def components_by_samples(placed: Placed, Q: Matrix, execution: Execution) -> Principal:
     """Return principal components from products of X Xᵀ with Q (n, k). Weights of those without variance are 0."""
     for _ in range(ROUNDS):
-        Q = orthonormalise(multiply_gram(shards, Q, execution))
-    squares, V = np.linalg.eigh(Q.astype(np.float64).T @ multiply_gram(shards, Q, execution))
+        Q = orthonormalise(multiply_gram(placed, Q, execution))
+    squares, V = np.linalg.eigh(Q.astype(np.float64).T @ multiply_gram(placed, Q, execution))
     sigma, U = np.sqrt(np.maximum(squares[::-1], 0)), Q @ V[:, ::-1]
     some = sigma > len(Q) * float(np.finfo(Q.dtype).eps) * sigma[0]
     weights = U * np.where(some, 1 / np.where(some, sigma, 1), 0)
-    return Principal((U * sigma).astype(Q.dtype), weights=weights, shards=shards)
+    return Principal((U * sigma).astype(Q.dtype), weights=weights, placed=placed)
 
 
 def orthonormalise(A: Matrix) -> Matrix:
@@ -119,22 +129,30 @@ def orthonormalise(A: Matrix) -> Matrix:
     return Q if np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0) < tolerance else np.linalg.qr(A)[0]
 
 
-def multiply_gram(shards: Shards, S: Matrix, execution: Execution) -> Matrix:
+def multiply_gram(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
     """Return X Xᵀ S, shape (n, k); of Xᵀ S only some columns are held at a time."""
     parts: list[Matrix] = []
     start, step = 0, 1
     while start < S.shape[1]:
-        pulled = pull_samples(shards, S[:, start : start + step], execution)
-        parts.append(np.concatenate(execution.run(join_images, shards, Q=pulled)[1].parts))
+        pulled = pull_samples(placed, S[:, start : start + step], execution)
+        parts.append(np.concatenate(execution.run(join_images, placed.shards, Q=pulled)[1].parts))
         # The number of features is known from the first column.
         start, step = start + step, max(1, LARGEST_TILE // len(pulled))
     return np.hstack(parts)
 
 
-def pull_samples(shards: Shards, S: Matrix, execution: Execution) -> Matrix:
+def pull_samples(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
     """Return Xᵀ S, shape (d, k), for S (n, k)."""
-    pieces = execution.place([S[start : start + ROWS] for start in range(0, len(S), ROWS)])
-    return execution.run(pull_piece, shards, pieces)[1]
+    pieces = execution.place([S[cut] for cut in cut_evenly(len(S), placed.n_pieces)])
+    return execution.run(pull_piece, placed.shards, pieces)[1]
+
+
+def place_pieces(features: Features, execution: Execution) -> Placed:
+    """Place the samples in as many pieces as products with them are worth."""
+    if hasattr(features, "place_with"):
+        return Placed(place_rows(features, execution), 0)
+    cuts = cut_evenly(features.shape[0], features.n_pieces)
+    return Placed(execution.place([Rows(features.take(cut)) for cut in cuts]), len(cuts))
 
 
 def pull_piece(rows: Rows, S: Matrix) -> tuple[None, Matrix]:

@@ -29,8 +29,9 @@ def spectral_start(situation: Situation, rank: int) -> Matrix:
     problem, rng = situation.problem, situation.rng
     assert problem is not None
     m, enough = len(problem.sampled.measurement), max(MEASUREMENTS_PER_FEATURE * problem.n_features, MEASUREMENTS)
-    if m > enough:
-        problem = problem.take(rng.permutation(m)[:enough])
+    if m > enough or hasattr(situation.features, "split_block"):
+        # Few samples on workers come to the driver.
+        problem = problem.take(rng.permutation(m)[:enough] if m > enough else np.arange(m))
     operator = TargetMoment(problem, mean_target(problem.sampled))
     values, vectors = leading_eigenvectors(operator, problem, rank, rng)
     # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.

@@ -10,18 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from gramian._kernels.neighbours import update_neighbours
 from gramian.checks import check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.measurements.measurement import check_range
 from gramian.situation import Parts
 from gramian.supervision.checks import read_labels
+from gramian.supervision.nearest import TILE, Samples, nearest_samples
 from gramian.types import Matrix, Vector
 
 __all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets", "with_every_class"]
 
-# Products of so many anchors with so many samples are read while they are in the cache.
-TILE = (128, 2048)
 NO_TRIPLETS = "no triplets: at least two labels are needed, and one of them with two samples."
 
 
@@ -218,13 +216,9 @@ def search_triplets(
     anchors = np.arange(n) if anchors is None else anchors
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     k, j = min(n_targets, counts.max() - 1), min(n_impostors, n - counts.min())
-    # In float64 and about the mean, since distances are differences of large numbers; and near 1, since they are
-    # squared. The scale is a power of two, which changes no digit.
-    Z = np.ldexp(Z.astype(np.float64), -int(np.frexp(np.abs(Z).max(initial=0))[1]))
-    Z -= Z.mean(axis=0)
-    samples = Samples(Z, np.einsum("ij,ij->i", Z, Z), classes)
     if not (k and j and len(anchors)):
         raise ValueError(NO_TRIPLETS)
+    samples = Samples.of(Z, classes)
     tiles = execution.place([anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])])
     # The products of a tile are too small to be shared out by BLAS.
     with one_blas_thread():
@@ -235,37 +229,10 @@ def search_triplets(
     return sort_by_first(triplets)
 
 
-class Samples(NamedTuple):
-    """Mapped samples (N, k), their squared norms (N,) and the numbers of their classes (N,)."""
-
-    Z: Matrix
-    squares: Vector
-    classes: Vector
-
-
 def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: int) -> tuple[None, Parts]:
     """Join the triplets of some anchors, (m, 3)."""
     near, far = nearest_samples(samples, anchors, n_targets, n_impostors)
     return None, Parts([combine(anchors, near, far)])
-
-
-class Nearest(NamedTuple):
-    """Indices of the nearest samples of a anchors: of their own label (a, k), and of others (a, j); -1 for no more."""
-
-    near: Matrix
-    far: Matrix
-
-
-def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> Nearest:
-    """Return indices of the k nearest of each anchor's label (a, k) and the j nearest of others (a, j); -1: no more."""
-    Z, squares, classes = samples
-    near, far = (np.full((len(anchors), count), -1) for count in (k, j))
-    near_distances, far_distances = (np.full(indices.shape, np.inf) for indices in (near, far))
-    own = Z[anchors]
-    for start in range(0, len(Z), TILE[1]):
-        products = own @ Z[start : start + TILE[1]].T
-        update_neighbours(products, squares, anchors, classes, start, near_distances, near, far_distances, far)
-    return Nearest(near, far)
 
 
 def combine(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from gramian.blocked import compute_values, is_blocked
 from gramian.checks import check_kind
 from gramian.types import Matrix
 
@@ -38,8 +39,8 @@ class SignedTuples(NamedTuple):
 
 def dimensions_of(X: Any) -> int:
     """Return the number of dimensions of an array, a sparse matrix, a data frame or nested lists; -1 if ragged."""
-    if hasattr(X, "ndim"):
-        return int(X.ndim)
+    if hasattr(X, "ndim") or is_blocked(X):
+        return int(getattr(X, "ndim", 2))
     try:
         return int(np.asarray(X).ndim)
     except ValueError:  # Rows of different lengths: the checks of samples say so.
@@ -57,6 +58,7 @@ def read_tuples(X: Any, tuples: Any, y: Any, preprocessor: Any = None) -> Signed
 
     Points (m, k, d) have tuples=None. Raises a ValueError if index tuples are given beside points.
     """
+    tuples, y = compute_values(tuples), compute_values(y)
     if dimensions_of(X) == 3:
         if tuples is not None and (y is not None or np.ndim(tuples) > 1):
             raise ValueError(

@@ -1,0 +1,67 @@
+"""Data in blocks at the door of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.validation import validate_data
+
+from gramian.blocked import BlockedFeatures, gather_values, is_blocked, open_blocks
+
+__all__ = ["Opened", "gather_beside", "open_data", "validate_blocked"]
+
+
+class Opened(NamedTuple):
+    """Samples, and what belongs to each of them: targets or labels, weights, senses."""
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    sense: Any = None
+
+
+@contextmanager
+def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
+    """Yield samples on workers, and what belongs to them on the driver; data that is not in blocks as it is.
+
+    After a fit from blocks the estimator has `blocks_`, which says how its measurements lie in them.
+    """
+    values = gather_beside(X, *values)
+    with open_blocks(X, getattr(estimator, "n_jobs", None)) as samples:
+        yield Opened(samples, *values)
+    estimator.__dict__.pop("blocks_", None)
+    if isinstance(samples, BlockedFeatures) and samples.reports:
+        estimator.blocks_ = samples.reports[-1]
+
+
+def gather_beside(X: Any, *values: Any) -> tuple[Any, ...]:
+    """Return what belongs to samples in blocks as arrays on the driver; beside other samples as it is."""
+    return tuple(gather_values(value) for value in values) if is_blocked(X) else values
+
+
+def validate_blocked(estimator: Any, X: BlockedFeatures, y: Any, options: dict[str, Any]) -> Any:
+    """Return blocks of samples, whose values workers have validated, and y (n,) if given."""
+    n, d = X.shape
+    placeholder: Any = np.empty((0, d))
+    if X.columns is not None:
+        import pandas
+
+        placeholder = pandas.DataFrame(placeholder, columns=list(X.columns))
+    validate_data(estimator, placeholder, reset=options.get("reset", True), skip_check_array=True)
+    least = options.get("ensure_min_samples", 1)
+    if n < least:
+        raise ValueError(f"Found blocks with {n} samples in all, while a minimum of {least} is required.")
+    if y is None or isinstance(y, str):
+        return X
+    y = column_or_1d(y, warn=True)
+    if options.get("y_numeric", False):
+        y = y.astype(np.float64)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    if len(y) != n:
+        raise ValueError(f"y has {len(y)} entries, but the blocks of X have {n} samples.")
+    return X, y

@@ -1,0 +1,174 @@
+"""Learning from a stream of batches, in constant memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, Self
+
+from gramian.checks import check_number
+from gramian.estimators._available import available_if
+
+__all__ = ["LearnsFromStreams"]
+
+#: Without a progress bar, a line is written every so many seconds.
+SECONDS = 5.0
+
+
+def supports_streams(estimator: Any) -> bool:
+    """Return True if the estimator has a partial_fit; else raise an AttributeError, as `available_if` expects."""
+    try:
+        estimator.partial_fit  # noqa: B018
+    except AttributeError:
+        raise AttributeError(f"streams need solver='online'; this one has solver={estimator.solver!r}.") from None
+    return True
+
+
+class LearnsFromStreams:
+    """The method `fit_stream` of estimators that have a `partial_fit`."""
+
+    @available_if(supports_streams)
+    def fit_stream(self, batches: Any, *, n_epochs: int = 1, progress: bool | None = None) -> Self:
+        """Learn from an iterator of batches, one after the other, by `partial_fit`. No batch is kept.
+
+        Parameters
+        ----------
+        batches : iterable, or a function that returns one
+            A batch is a tuple of the positional arguments of `partial_fit`, (X, y) or (X, y, sample_weight); a dict of
+            its arguments; or X alone, where there is no y. `gramian.tables.open_table` gives batches of files.
+        n_epochs : int
+            How often the batches are gone through. For more than once, `batches` is a list, a table, another iterable
+            that can be gone through again, or a function.
+        progress : bool, optional
+            True shows a progress bar, if tqdm is installed, else some lines; by default if `verbose` is at least 1.
+
+        Returns
+        -------
+        self
+            If a batch is refused, or the fit is interrupted, it keeps what it learned from the batches before; if it is
+            the first, what it had before.
+        """
+        check_number("n_epochs", n_epochs, least=1, integer=True)
+        check_repeatable(batches, n_epochs)
+        shown = getattr(self, "verbose", 0) > 0 if progress is None else bool(progress)
+        before, learned = forget_fit(self), 0
+        reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
+        try:
+            for batch in repeat_batches(batches, n_epochs):
+                learn_batch(self, batch, learned)
+                learned += 1
+                if reporter is not None:
+                    reporter.advance(rows_of(batch))
+            if not learned:
+                raise ValueError("batches is empty: there is nothing to learn from.")
+        except BaseException:
+            if not learned:
+                vars(self).update(before)
+            raise
+        finally:
+            if reporter is not None:
+                reporter.close()
+        return self
+
+
+def check_repeatable(batches: Any, n_epochs: int) -> None:
+    """Raise an error unless batches can be gone through so often."""
+    if callable(batches):
+        return
+    if not hasattr(batches, "__iter__"):
+        raise TypeError(f"batches is of type {type(batches).__name__}; expected an iterable of batches, or a function.")
+    if n_epochs > 1 and iter(batches) is batches:
+        raise ValueError(
+            f"n_epochs={n_epochs}, but batches is an iterator, which ends after one. Give a list, a table, or a "
+            "function that returns an iterator."
+        )
+
+
+def repeat_batches(batches: Any, n_epochs: int) -> Iterator[Any]:
+    """Yield the batches of all epochs."""
+    for _ in range(n_epochs):
+        yield from batches() if callable(batches) else batches
+
+
+def forget_fit(estimator: Any) -> dict[str, Any]:
+    """Delete the fitted attributes of an estimator, and return them."""
+    parameters = estimator.get_params(deep=False)
+    before = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    for name in before:
+        del vars(estimator)[name]
+    return before
+
+
+def learn_batch(estimator: Any, batch: Any, number: int) -> None:
+    """Learn from one batch; an error says which it is."""
+    try:
+        if isinstance(batch, dict):
+            estimator.partial_fit(**batch)
+        elif isinstance(batch, tuple):
+            estimator.partial_fit(*batch)
+        else:
+            estimator.partial_fit(batch)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"batch {number}, counted from 0: {error}") from error
+
+
+def rows_of(batch: Any) -> int:
+    """Return the number of rows of a batch."""
+    X: Any = batch["X"] if isinstance(batch, dict) else batch[0] if isinstance(batch, tuple) else batch
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def size_of(batches: Any, n_epochs: int) -> tuple[int | None, bool]:
+    """Return the number of rows in all epochs and True; or of batches and False; or None and True if unknown."""
+    rows = getattr(batches, "n_rows", None)
+    if rows is not None:
+        return n_epochs * int(rows), True
+    if hasattr(batches, "__len__"):
+        return n_epochs * len(batches), False
+    return None, True
+
+
+class StreamReporter:
+    """Shows how far a stream has come: a bar of tqdm if that is installed, else a line now and then.
+
+    Parameters
+    ----------
+    total : int or None
+        What is to be gone through, if that is known.
+    by_rows : bool
+        True counts rows, False batches.
+    """
+
+    def __init__(self, total: int | None, by_rows: bool) -> None:
+        self.total, self.by_rows = total, by_rows
+        self.done, self._begin = 0, perf_counter()
+        self._told = self._begin
+        unit = "rows" if by_rows else "batches"
+        self._unit, self._bar = unit, None
+        if find_spec("tqdm") is not None:
+            self._bar = import_module("tqdm").tqdm(total=total, unit=f" {unit}", unit_scale=by_rows, file=sys.stderr)
+
+    def advance(self, rows: int) -> None:
+        """Count a batch of so many rows."""
+        step = rows if self.by_rows else 1
+        self.done += step
+        if self._bar is not None:
+            self._bar.update(step)
+        elif perf_counter() - self._told >= SECONDS:
+            self._tell()
+
+    def close(self) -> None:
+        """End the bar, or write the last line."""
+        if self._bar is not None:
+            self._bar.close()
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = perf_counter()
+        of = "" if self.total is None else f" of {self.total}"
+        sys.stderr.write(f"{self.done}{of} {self._unit} in {self._told - self._begin:.1f} s\n")

@@ -1,0 +1,64 @@
+"""Streams over samples in blocks: the state of the stream goes from block to block, the samples stay."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian._kernels.subspace import Stream, subspace_follow
+from gramian.blocked import BlockedFeatures
+from gramian.execution.dask import Held, Opaque
+from gramian.types import Matrix, Vector
+
+__all__ = ["Settings", "coordinates_of", "follow_blocks", "list_coordinates"]
+
+
+class Settings(NamedTuple):
+    """The settings of a stream: the share of older weights that is kept, greedy steps or not, a mean or not."""
+
+    keep: float
+    greedy: bool
+    center: bool
+
+
+def follow_blocks(X: BlockedFeatures, stream: Stream, settings: Settings, rng: Any = None) -> Stream:
+    """Return the stream after one pass over the blocks: in random order, or in the given order if rng is None.
+
+    The rows of a block follow one another, in random order; so do the blocks. No sample leaves its worker.
+    """
+    execution, (futures, workers) = X.execution, X.shards
+    order = range(X.n_blocks) if rng is None else rng.permutation(X.n_blocks)
+    state: Any = Opaque(stream)
+    for b in order:
+        seed = None if rng is None else int(rng.randint(2**31 - 1))
+        state = execution.submit(follow_block, futures[b], state, settings, seed, worker=workers[b])
+    return execution.gather([state])[0].content
+
+
+def follow_block(shard: Held, state: Opaque, settings: Settings, seed: int | None) -> Opaque:
+    """Return the stream after the samples of a block."""
+    X = shard.pieces[0].X
+    n = len(X)
+    order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+    stream = Stream(*(array.copy() for array in state.content))
+    subspace_follow(X, order, stream, *settings)
+    return Opaque(stream)
+
+
+def list_coordinates(features: Any, *, components: Matrix, mean: Vector) -> tuple[None, list[Matrix]]:
+    """List the coordinates of the samples of a block."""
+    return None, [coordinates_of(features.X, components, mean)]
+
+
+def coordinates_of(X: Matrix, components: Matrix, mean: Vector) -> Matrix:
+    """Return the coordinates (n, r) of samples X (n, d), some of whose entries may be NaN."""
+    components = components.astype(X.dtype, copy=False)
+    centred = X - mean.astype(X.dtype, copy=False)
+    coordinates = centred @ components.T
+    for i in np.flatnonzero(np.isnan(X).any(axis=1)):
+        observed = ~np.isnan(X[i])
+        # Residuals, which are not used, may overflow.
+        with np.errstate(over="ignore"):
+            coordinates[i] = np.linalg.lstsq(components[:, observed].T, centred[i, observed], rcond=None)[0]
+    return coordinates

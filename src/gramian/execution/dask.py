@@ -1,0 +1,354 @@
+"""Blocks of data on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from gramian.execution.execution import Shards, Work, sum_totals
+from gramian.execution.serial import Serial
+from gramian.execution.threads import one_blas_thread
+
+__all__ = ["Dask", "Held", "Opaque", "Placed", "Traffic", "count_bytes", "take_total"]
+
+#: Blocks of the driver are placed in at most so many shards: their number must not depend on that of the workers.
+MOST_SHARDS = 16
+#: So many totals are added on a worker before the driver asks for them.
+FAN_IN = 8
+#: Small arguments of up to so many bytes are part of each task, of up to the second so many are one task, which can be
+#: repeated after the loss of a worker. Larger ones are copied to all workers.
+PER_TASK, ONE_TASK = 2**15, 2**20
+#: The scheduler keeps blocks of the driver of up to so many bytes in all, and sends them again after a loss.
+KEPT_BY_SCHEDULER = 2**28
+MISSING = "Dask is not installed. Install it by: pip install 'gramian[dask]'."
+
+
+class Placed(NamedTuple):
+    """Handles of what is held on workers, one a shard: futures, and the addresses of the workers they are pinned to."""
+
+    futures: list[Any]
+    workers: list[str]
+
+
+@dataclass
+class Traffic:
+    """Bytes of arguments and totals that an execution has sent and received, and the number of its calls.
+
+    Messages of the scheduler about tasks, about a kilobyte each, do not count.
+
+    Examples
+    --------
+    >>> from gramian.execution.dask import Traffic
+    >>> Traffic().sent
+    0
+    """
+
+    sent: int = 0
+    received: int = 0
+    calls: int = 0
+
+
+class Held:
+    """What a worker holds of a shard: the pieces, or what work left beside each of them, and the total of that work.
+
+    Examples
+    --------
+    >>> from gramian.execution.dask import Held
+    >>> Held([1, 2], 3).total
+    3
+    """
+
+    def __init__(self, pieces: list[Any], total: Any = None) -> None:
+        self.pieces, self.total = pieces, total
+
+    def __sizeof__(self) -> int:
+        # Dask moves and spills by this number.
+        return 64 + count_bytes(self.pieces) + count_bytes(self.total)
+
+
+class Dask:
+    """Works on blocks on the workers of a Dask cluster. Blocks stay where they are; only small arrays are sent.
+
+    Totals are added in the order of the blocks, so that the number of workers does not change a bit. A lost worker
+    costs time only: what it held is computed again elsewhere.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        By default the client of the context; if there is none, a local cluster of one process a core is started when
+        first needed, and closed by `close`, or at the end of a fit.
+
+    Attributes
+    ----------
+    traffic : Traffic
+    refresh_every : int
+        Images are computed afresh after so many iterations: those carried along are a chain of tasks that would have to
+        be repeated after the loss of a worker.
+
+    Examples
+    --------
+    >>> from gramian import PSDRegressor
+    >>> from gramian.execution import Dask
+    >>> PSDRegressor(2, n_jobs=Dask())  # or Dask(client)
+    PSDRegressor(n_jobs=Dask())
+    """
+
+    refresh_every = 32
+
+    def __init__(self, client: Any = None) -> None:
+        self._given, self._own = client, None
+        self.traffic = Traffic()
+
+    def __repr__(self) -> str:
+        return "Dask()" if self._given is None else f"Dask({self._given!r})"
+
+    def __deepcopy__(self, memo: Any) -> Dask:
+        # Clones of an estimator share its cluster.
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_given": None, "_own": None, "traffic": Traffic()}
+
+    def __enter__(self) -> Dask:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    @property
+    def nearby(self) -> Serial:
+        """The execution of work on data in the driver's memory that is too small for the network."""
+        return Serial()
+
+    @property
+    def client(self) -> Any:
+        """The client: the given one, that of the context, or one of a local cluster of this execution."""
+        if self._given is not None:
+            return self._given
+        distributed = import_distributed()
+        if self._own is None:
+            with suppress(ValueError):
+                return distributed.get_client()
+            self._own = distributed.Client(threads_per_worker=1, dashboard_address=None)
+        return self._own
+
+    @property
+    def running(self) -> bool:
+        """True while a local cluster of this execution is open."""
+        return self._own is not None
+
+    def close(self) -> None:
+        """Close the local cluster, if this execution started one."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of the workers, sorted; at least one."""
+        client = self.client
+        found = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if not found:
+            client.wait_for_workers(1, timeout=60)
+            found = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        return found
+
+    def spread(self, count: int) -> list[str]:
+        """Return the addresses of workers for so many shards: consecutive shards share a worker."""
+        addresses = self.addresses
+        return [addresses[i * len(addresses) // count] for i in range(count)]
+
+    def place(self, blocks: Sequence[Any]) -> Shards:
+        """Send blocks to workers; return handles.
+
+        Blocks that say how they are made on a worker, by a method `submit(execution)`, are made there; those of one
+        `slot` share a shard, and the first of these takes the others. Without such blocks, consecutive ones share a
+        shard if there are many. None of this depends on the number of workers.
+        """
+        made = [block for block in blocks if hasattr(block, "submit")]
+        sent = [block for block in blocks if not hasattr(block, "submit")]
+        if not made:
+            groups = np.array_split(np.arange(len(sent)), min(len(sent), MOST_SHARDS))
+            workers = self.spread(len(groups))
+            copied = count_bytes(sent) > KEPT_BY_SCHEDULER
+            held = [Held([sent[i] for i in group]) for group in groups]
+            return Placed(
+                [self.send(each, worker, copied) for each, worker in zip(held, workers, strict=True)], workers
+            )
+        slots: dict[int, list[Any]] = {}
+        workers_of: dict[int, str] = {}
+        for block in made:
+            slots.setdefault(block.slot, []).append(block.submit(self))
+            workers_of.setdefault(block.slot, block.worker)
+        workers = list(workers_of.values())
+        if sent:
+            next(iter(slots.values())).append(self.send(Held(sent), workers[0], copied=False))
+        merged = [
+            futures[0] if len(futures) == 1 else self.submit(merge, *futures, worker=worker)
+            for futures, worker in zip(slots.values(), workers, strict=True)
+        ]
+        return Placed(merged, workers)
+
+    def place_beside(self, cut: Callable[..., list[Any]], shards: Placed, parts: Sequence[Any]) -> Placed:
+        """Return shards of the pieces cut(features, values) of blocks, and of values that are sent to each block."""
+        self.traffic.sent += sum(count_bytes(part) for part in parts if part is not None)
+        packages = [Opaque(part) for part in parts]
+        return Placed(self.map(partial(cut_beside, cut), shards.workers, shards.futures, packages), shards.workers)
+
+    def send(self, held: Held, worker: str, copied: bool) -> Any:
+        """Return the future of something of the driver on a worker; `copied` if the scheduler is not to keep it."""
+        self.traffic.sent += count_bytes(held.pieces)
+        if copied:
+            return self.client.scatter(held, workers=[worker], hash=False)
+        return self.submit(hand_over, Opaque(held), worker=worker)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Any:
+        """Return the future of function(*arguments) on a worker, or on another one if that is lost."""
+        with quiet_about_size():
+            key = f"gramian-{function.__name__}-{uuid4().hex}"
+            return self.client.submit(function, *arguments, key=key, workers=[worker], allow_other_workers=True)
+
+    def map(self, function: Callable[..., Any], workers: Sequence[str], *arguments: Sequence[Any]) -> list[Any]:
+        """Return the futures of function(a, b, ...) for the items of the arguments, each on its worker."""
+        import dask
+
+        name = getattr(function, "__name__", "") or function.args[0].__name__  # type: ignore[attr-defined]
+        keys = [f"gramian-{name}-{uuid4().hex}" for _ in workers]
+        pinned = {key: [worker] for key, worker in zip(keys, workers, strict=True)}
+        with quiet_about_size(), dask.annotate(workers=pinned.__getitem__, allow_other_workers=True):
+            return self.client.map(function, *arguments, key=keys)
+
+    def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
+        """Run work on every block; return handles of what stays beside each, and the sum of the totals."""
+        count = len(shards.futures)
+        package = self.pack(small, shards.workers)
+        function = partial(perform, work, np.geterr())
+        arguments = ([package] * count, shards.futures, *(each.futures for each in held))
+        outcomes, workers = self.map(function, shards.workers, *arguments), list(shards.workers)
+        kept = Placed(outcomes, workers)
+        returned = str(getattr(work, "__annotations__", {}).get("return", ""))
+        if returned.endswith(", None]"):
+            # Nothing to wait for.
+            return kept, None
+        # What keeps nothing is its total, without another task that leaves the rest behind.
+        totals = outcomes if returned.startswith("tuple[None,") else self.map(take_total, workers, outcomes)
+        while len(totals) > FAN_IN:
+            groups = [totals[i : i + FAN_IN] for i in range(0, len(totals), FAN_IN)]
+            workers = workers[::FAN_IN]
+            totals = self.map(add_up, workers, groups)
+        return kept, sum_totals(part.total for part in self.gather(totals))
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """Return the results of futures; what is lost for good is said so."""
+        from concurrent.futures import CancelledError
+
+        try:
+            results = self.client.gather(futures)
+        except CancelledError as error:
+            raise RuntimeError(
+                "data on a worker was lost, and only the driver has it. Call fit again; give large data as blocks "
+                "that workers read themselves (dask arrays, files), which they can read again."
+            ) from error
+        self.traffic.calls += 1
+        self.traffic.received += sum(count_bytes(result) for result in results)
+        return results
+
+    def pack(self, small: dict[str, Any], workers: list[str]) -> Any:
+        """Return small arguments as they travel best: in the task of each worker, in one task, or copied to workers."""
+        size, package = count_bytes(small), Opaque(small)
+        if size <= PER_TASK:
+            self.traffic.sent += size * len(workers)
+            return package
+        self.traffic.sent += size * len(set(workers))
+        if size <= ONE_TASK:
+            return self.submit(hand_over, package, worker=workers[0])
+        return self.client.scatter(package, broadcast=True, hash=False)
+
+
+class Opaque:
+    """A value that Dask does not look into for tasks and futures."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def __sizeof__(self) -> int:
+        return 64 + count_bytes(self.content)
+
+
+def quiet_about_size() -> Any:
+    """Return a context in which Dask does not warn of arrays in tasks: they are sent once, and kept for a loss."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": 8 * KEPT_BY_SCHEDULER})
+
+
+def import_distributed() -> Any:
+    """Return the module `distributed`; raise an ImportError that says how to install it."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    return distributed
+
+
+def count_bytes(value: Any) -> int:
+    """Return the bytes of the arrays in a value, and 8 for every other part of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.execution.dask import count_bytes
+    >>> count_bytes({"frame": np.zeros((10, 2)), "s": 0.5})
+    168
+    """
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, dict):
+        return sum(count_bytes(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return sum(count_bytes(part) for part in value)
+    if hasattr(value, "__dict__") and not isinstance(value, type):
+        return sum(count_bytes(part) for part in vars(value).values())
+    return 8
+
+
+# What is done on workers.
+
+
+def hand_over(value: Any) -> Any:
+    """Return what a task carries."""
+    return value.content if isinstance(value, Opaque) and isinstance(value.content, Held) else value
+
+
+def perform(work: Work, errors: Any, small: Opaque, shard: Held, *held: Held) -> Held:
+    """Run work on the pieces of a shard, under the driver's treatment of floating-point errors."""
+    with np.errstate(**errors), one_blas_thread():
+        rows = zip(shard.pieces, *(each.pieces for each in held), strict=True)
+        results = [work(*items, **small.content) for items in rows]
+    return Held([kept for kept, _ in results], sum_totals(total for _, total in results))
+
+
+def cut_beside(cut: Callable[..., list[Any]], shard: Held, values: Opaque) -> Held:
+    """Return the pieces of a block and of what belongs to its samples."""
+    return Held(cut(shard.pieces[0], values.content))
+
+
+def take_total(outcome: Held) -> Held:
+    """Return the total of a shard, without what it holds."""
+    return Held([], outcome.total)
+
+
+def add_up(totals: list[Held]) -> Held:
+    """Return the sum of totals, in their order."""
+    return Held([], sum_totals(total.total for total in totals))
+
+
+def merge(*shards: Held) -> Held:
+    """Return shards as one."""
+    return Held([piece for shard in shards for piece in shard.pieces])

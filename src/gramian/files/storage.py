@@ -1,0 +1,188 @@
+"""Models saved to files and loaded from them, on skops, without pickling."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from gramian.files.archive import HEADER, SCHEMA, SPARSE, pack, read_bytes, unpack
+from gramian.files.arrays import repack_sparse
+from gramian.files.atomic import write_atomically
+from gramian.files.audit import Audit
+from gramian.files.consistency import check_parts
+from gramian.files.errors import FileError, words_of
+from gramian.files.header import NEWER, Header, describe, parse_header
+from gramian.files.tree import rework
+
+__all__ = ["load", "save"]
+
+
+def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
+    """Save an estimator or a pipeline to a file, from which `gramian.load` returns it, equal to the last bit.
+
+    The file is a zip archive of arrays in NumPy's format and of JSON, by skops; nothing in it is pickled. Estimators of
+    gramian, of scikit-learn and the encoders of skrub can be saved, fitted or not. Functions, such as a callback or a
+    kernel of your own, decision trees, and classes of your own cannot.
+
+    The write is atomic: if it fails, what was at the path before is unchanged.
+
+    Parameters
+    ----------
+    estimator : estimator or pipeline
+    path : str or path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    FileError
+        If a part of the estimator cannot be stored; the message names it.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import gramian
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from tempfile import TemporaryDirectory
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), gramian.MetricLearner(2, random_state=0)).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     gramian.save(model, Path(folder) / "iris.gramian")
+    ...     same = gramian.load(Path(folder) / "iris.gramian")
+    >>> bool((same.transform(X) == model.transform(X)).all())
+    True
+    """
+    write_atomically(path, to_bytes(estimator))
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Return the estimator or pipeline of a file that `gramian.save` has written.
+
+    Nothing in the file is run. The sizes of its arrays, its digests, and the names of all types are checked before
+    anything is built, and only estimators and their parts from gramian, scikit-learn, NumPy, SciPy and skrub are built.
+    So a file from a stranger can be opened. What it predicts is another matter: a stranger chose its numbers.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, unsafe, of a newer format, or was not written by `gramian.save`.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import gramian
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     gramian.save(gramian.MetricLearner(3), Path(folder) / "model.gramian")
+    ...     gramian.load(Path(folder) / "model.gramian")
+    MetricLearner(n_components=3)
+    """
+    import_skops()
+    path = Path(path)
+    content = read_bytes(path)
+    header: Header | None = None
+    try:
+        members = unpack(content)
+        header = parse_header(members.get(HEADER))
+        check_digests(header, members)
+        return build(content, members)
+    except FileError as error:
+        raise FileError.because(path, error, NEWER) from None
+    except MemoryError:
+        # Sizes were compared with that of the file before: it is intact, but too large for this machine.
+        raise
+    except Exception as error:
+        raise FileError.because(path, error, "" if header is None else told_by(header)) from error
+
+
+def import_skops() -> Any:
+    """Return the module skops.io; an ImportError says how to install it."""
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("files of models need skops. Install it by: pip install 'gramian[files]'") from error
+    return skops.io
+
+
+def to_bytes(estimator: Any) -> bytes:
+    """Return the content of the file of an estimator, after reading it back."""
+    skops = import_skops()
+    if not isinstance(estimator, BaseEstimator):
+        raise TypeError(f"estimator is of type {type(estimator).__name__}; give an estimator or a pipeline to save.")
+    name = type(estimator).__name__
+    try:
+        stored = unpack_raw(skops.dumps(estimator))
+        schema = json.loads(stored.pop(SCHEMA))
+        schema, members = rework(schema, stored)
+        members = {key: repack_sparse(part, key) if SPARSE.fullmatch(key) else part for key, part in members.items()}
+        members = {SCHEMA: json.dumps(schema, separators=(",", ":")).encode(), **members}
+        content = pack({HEADER: describe(estimator, members).to_json(), **members})
+        build(content, unpack(content))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise FileError(f"{name} cannot be saved: {words_of(error)}. {advice_for(error)}") from error
+    return content
+
+
+def advice_for(error: Exception) -> str:
+    """Return what to do if an estimator cannot be saved."""
+    if "the function" in str(error) or "partial" in str(error):
+        return "Functions are not stored: set the parameter to None, or to a name, by set_params before saving."
+    return "Estimators of gramian, scikit-learn and skrub are stored, without decision trees; see docs/files.md."
+
+
+def unpack_raw(content: bytes) -> dict[str, bytes]:
+    """Return the members of an archive that skops has just made."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def check_digests(header: Header, members: Mapping[str, bytes]) -> None:
+    """Raise a ValueError unless the file has the members that its header names, unchanged."""
+    others = members.keys() - {HEADER}
+    if others != header.digests.keys() or SCHEMA not in others:
+        raise ValueError("it has other members than its header names")
+    for name in others:
+        if hashlib.sha256(members[name]).hexdigest() != header.digests[name]:
+            raise ValueError(f"its {name} has changed since it was written")
+
+
+def build(content: bytes, members: Mapping[str, bytes]) -> Any:
+    """Return the estimator of an archive, after the audit of its tree."""
+    schema = json.loads(members[SCHEMA])
+    audit = Audit({name: member for name, member in members.items() if name not in (HEADER, SCHEMA)})
+    audit.check(schema)
+    estimator = import_skops().loads(content, trusted=sorted(audit.names))
+    if not isinstance(estimator, BaseEstimator):
+        raise ValueError("it holds no estimator")
+    check_parts(estimator)
+    return estimator
+
+
+def told_by(header: Header) -> str:
+    """Return advice that names the versions which wrote a file."""
+    names = ("gramian", "scikit-learn", "skops")
+    written = ", ".join(f"{name} {header.versions.get(name, '?')[:20]}" for name in names)
+    return f"It was written by {written}: it is damaged, unsafe, or needs those versions."

@@ -1,0 +1,140 @@
+"""Features in a memory-mapped array: the file is read in blocks, and never copied as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+
+from gramian._kernels.rows import StoredRows
+from gramian.features import Array, count_pieces
+from gramian.types import Matrix, Rows, Vector
+
+__all__ = ["Mapped", "columns_of", "is_large_map"]
+
+#: Data of so many bytes is copied without a second thought.
+SMALL = 2**25
+#: So many bytes are read at a time.
+BLOCK = 2**26
+
+
+class Mapped:
+    """Features x · scale - mean for the rows x of an array (N, d) in a file, which are changed as they are read.
+
+    Parameters
+    ----------
+    X : array, shape (N, d)
+        As a rule memory-mapped.
+    scale : float or array, shape (d,)
+        Powers of two.
+    mean : array, shape (d,), optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.mapped import Mapped
+    >>> Mapped(np.array([[1.0], [3.0]]), 2.0, np.array([4.0])).image(np.ones((1, 1))).ravel()
+    array([-2.,  2.])
+    """
+
+    sliceable = True
+
+    def __init__(self, X: Matrix, scale: float | Vector = 1.0, mean: Vector | None = None) -> None:
+        self.X, self.scale = X, np.asarray(scale, np.float64)
+        self.mean = None if mean is None else mean.astype(X.dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of samples and features, (N, d)."""
+        return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of X."""
+        return self.X.dtype
+
+    def change(self, rows: Matrix, columns: slice = slice(None)) -> Matrix:
+        """Return rows (m, k) of X, or some of their columns, scaled and centred."""
+        scale = (self.scale if self.scale.ndim == 0 else self.scale[columns]).astype(self.dtype)
+        changed = rows * scale
+        if self.mean is not None:
+            changed -= self.mean[columns]
+        return changed
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the rows that are read at a time."""
+        n, d = self.shape
+        length = max(1, BLOCK // max(d * self.dtype.itemsize, 1))
+        yield from (slice(start, min(start + length, n)) for start in range(0, n, length))
+
+    def image(self, B: Matrix) -> Matrix:
+        """Return the product with B (d, k), shape (N, k)."""
+        Z = np.empty((self.shape[0], B.shape[1]), np.result_type(self.dtype, B.dtype))
+        for rows in self.blocks():
+            Z[rows] = self.change(self.X[rows]) @ B
+        return Z
+
+    def pull(self, S: Matrix) -> Matrix:
+        """Return the product of the transpose with S (N, k), shape (d, k)."""
+        total = np.zeros((S.shape[1], self.shape[1]), np.result_type(self.dtype, S.dtype))
+        for rows in self.blocks():
+            total += np.dot(S[rows].T, self.change(self.X[rows]))
+        return total.T
+
+    @property
+    def n_pieces(self) -> int:
+        """The number of pieces of at least 1024 rows."""
+        return count_pieces(len(self.X))
+
+    def take(self, rows: Rows) -> Mapped | Array:
+        """Return the features of some rows: still in the file if rows is a slice, else in memory."""
+        if isinstance(rows, slice):
+            return Mapped(self.X[rows], self.scale, self.mean)
+        return Array(self.change(self.X[rows]))
+
+    def dense(self) -> Matrix:
+        """Return all rows as an array in memory, shape (N, d): call it on few rows."""
+        return self.change(self.X)
+
+    def stored_rows(self, *, differences: bool) -> StoredRows | None:
+        """Return None: the rows are not stored as they are used."""
+        return None
+
+
+def is_large_map(X: Any) -> bool:
+    """Return True for an array of more than 32 MB that is, or is a view of, a memory-mapped file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.mapped import is_large_map
+    >>> is_large_map(np.zeros((3, 2)))
+    False
+    """
+    if not isinstance(X, np.ndarray) or X.nbytes <= SMALL:
+        return False
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap)
+
+
+def columns_of(features: Any, cut: slice) -> Matrix:
+    """Return some columns of dense features, (N, k), without a copy of the others where that is possible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.features import Array, Centred
+    >>> from gramian.mapped import columns_of
+    >>> columns_of(Centred(Array(np.eye(2)), np.array([1.0, 2.0])), slice(1, 2)).ravel()
+    array([-2., -1.])
+    """
+    if isinstance(features, Mapped):
+        return features.change(features.X[:, cut], cut)
+    if isinstance(features, Array):
+        return features.X[:, cut]
+    inner, mean = getattr(features, "features", None), getattr(features, "mean", None)
+    return features.dense()[:, cut] if inner is None or mean is None else columns_of(inner, cut) - mean[cut]

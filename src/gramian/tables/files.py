@@ -1,0 +1,174 @@
+"""The files of a table: which they are, how their columns are stored, and their rows as batches of pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "Layout",
+    "check_same_layout",
+    "find_files",
+    "format_of",
+    "is_list",
+    "names_of",
+    "parquet",
+    "read_batches",
+    "read_layout",
+    "read_schema",
+]
+
+#: Endings of the names of files, and how they are read.
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
+#: The bytes of a CSV file that are read at a time.
+CSV_BLOCK = 1 << 23
+
+
+class Layout(NamedTuple):
+    """How the features are stored: the number of features in each column, the dtype, and the type of the target."""
+
+    widths: list[int]
+    dtype: np.dtype
+    target: str
+
+
+def find_files(path: Any) -> list[Path]:
+    """Return the files of a table; raise an error if there are none, or one has another format."""
+    paths = [Path(each) for each in ([path] if isinstance(path, str | os.PathLike) else path)]
+    if len(paths) == 1 and paths[0].is_dir():
+        folder = paths[0]
+        paths = sorted(each for each in folder.iterdir() if each.is_file() and ending_of(each) in FORMATS)
+        if not paths:
+            raise FileNotFoundError(f"the folder {folder} has no files that end with {', '.join(FORMATS)}.")
+    if not paths:
+        raise ValueError(f"path={path!r} names no file.")
+    for each in paths:
+        if not each.is_file():
+            raise FileNotFoundError(f"there is no file {each}.")
+        format_of(each)
+    return paths
+
+
+def ending_of(file: Path) -> str:
+    """Return the ending of the name of a file, in lower case; of a compressed one, the last two."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def format_of(file: Path) -> str:
+    """Return "parquet" or "csv"; raise a ValueError for files of other names."""
+    found = FORMATS.get(ending_of(file))
+    if found is None:
+        raise ValueError(f"{file} has an unknown ending. Tables end with {', '.join(FORMATS)}.")
+    return found
+
+
+def parquet() -> Any:
+    """Return the module pyarrow.parquet; raise an ImportError that says how to install it."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("tables need pyarrow: pip install 'gramian[tables]'.") from error
+    return pyarrow.parquet
+
+
+def read_schema(file: Path) -> Any:
+    """Return the names and types of the columns of a file; those of a CSV file are inferred from its first rows."""
+    found = parquet()
+    if format_of(file) == "parquet":
+        with ErrorsNaming(file):
+            return found.read_schema(file)
+    import pyarrow.csv
+
+    with ErrorsNaming(file), pyarrow.csv.open_csv(file) as reader:
+        return reader.schema
+
+
+def read_batches(file: Path, features: list[str], target: str | None, batch_rows: int) -> Iterator[Any]:
+    """Yield record batches of the features and the target of a file, of at most so many rows."""
+    found, columns = parquet(), [*features, *([] if target is None else [target])]
+    with ErrorsNaming(file):
+        if format_of(file) == "parquet":
+            # The pages of a memory-mapped file are no memory of this process. One thread is enough: decoding is quick.
+            with found.ParquetFile(file, memory_map=True) as source:
+                yield from source.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
+            return
+        import pyarrow
+        import pyarrow.csv
+
+        # Integers in the first rows may be followed by other numbers.
+        kinds = {name: pyarrow.float64() for name in features}
+        options = pyarrow.csv.ConvertOptions(include_columns=columns, column_types=kinds)
+        reading = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK)
+        with pyarrow.csv.open_csv(file, read_options=reading, convert_options=options) as reader:
+            for part in reader:
+                yield from (part.slice(start, batch_rows) for start in range(0, part.num_rows, batch_rows))
+
+
+class ErrorsNaming:
+    """A context in which errors of pyarrow become ValueErrors that name a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        import pyarrow
+
+        if isinstance(error, pyarrow.ArrowException) and not isinstance(error, MemoryError | KeyError):
+            raise ValueError(f"{self.file} cannot be read: {error}") from error
+
+
+def names_of(schema: Any, file: Path, target: str | None) -> list[str]:
+    """Return the names of the columns but the target; raise a ValueError if there are none."""
+    names = [name for name in schema.names if name != target]
+    if not names:
+        raise ValueError(f"{file} has no column but the target {target!r}.")
+    return names
+
+
+def read_layout(file: Path, columns: list[str], target: str | None) -> Layout:
+    """Return how a file stores the columns; raise a ValueError that names one that is missing or has no numbers."""
+    schema = read_schema(file)
+    for name in [*columns, *([] if target is None else [target])]:
+        if schema.get_field_index(name) < 0:
+            raise ValueError(f"{file} has no column {name!r}, or several. Its columns are {', '.join(schema.names)}.")
+    kinds = [schema.field(name).type for name in columns]
+    for name, kind in zip(columns, kinds, strict=True):
+        if not is_number(kind.value_type if is_list(kind) else kind):
+            raise ValueError(
+                f"{file}: column {name!r} is of type {kind}; expected numbers. Name the columns of the features by "
+                "columns=[...]."
+            )
+    single = all(str(kind.value_type if is_list(kind) else kind) in ("float", "halffloat") for kind in kinds)
+    widths = [kind.list_size if is_list(kind) else 1 for kind in kinds]
+    text = "" if target is None else "text" if is_text(schema.field(target).type) else "number"
+    return Layout(widths, np.dtype(np.float32 if single else np.float64), text)
+
+
+def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path) -> None:
+    """Raise a ValueError that names a file whose columns are stored in another way than those of the first."""
+    for what, own, other in zip(Layout._fields, layout, first, strict=True):
+        if own != other and not (what == "dtype" and format_of(file) == "csv"):
+            raise ValueError(f"{file} has {what} {own}, but {name} has {other}. Give tables of one kind.")
+
+
+def is_list(kind: Any) -> bool:
+    """Return True for the type of lists of one length."""
+    return str(kind).startswith("fixed_size_list")
+
+
+def is_number(kind: Any) -> bool:
+    """Return True for the types of numbers, and of truth values."""
+    return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
+
+
+def is_text(kind: Any) -> bool:
+    """Return True for the types of texts."""
+    return str(kind).startswith(("string", "large_string", "utf8", "dictionary"))

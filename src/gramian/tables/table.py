@@ -1,0 +1,259 @@
+"""A table: batches of its rows as arrays, and its rows as a memory-mapped array."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.checks import FLOATS, check_number
+from gramian.tables.files import (
+    check_same_layout,
+    find_files,
+    format_of,
+    is_list,
+    names_of,
+    parquet,
+    read_batches,
+    read_layout,
+    read_schema,
+)
+from gramian.types import Matrix, Vector
+
+__all__ = ["Batch", "Table", "open_table"]
+
+#: So many rows are turned from columns into rows at a time: they stay in the cache.
+TILE = 2048
+
+
+class Batch(NamedTuple):
+    """Consecutive rows of a table: features (n, d), and targets (n,) if the table has a target column, else None.
+
+    Examples
+    --------
+    >>> from gramian.tables import Batch
+    >>> Batch._fields
+    ('X', 'y')
+    """
+
+    X: Matrix
+    y: Vector | None
+
+
+def open_table(
+    path: Any,
+    target: str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int = 65536,
+    dtype: Any = None,
+    allow_missing: bool = False,
+) -> Table:
+    """Return a table in Parquet or CSV files. No rows are read yet.
+
+    Parameters
+    ----------
+    path : path, or list of paths
+        A file, a folder, whose Parquet and CSV files are read in the order of their names, or several files.
+    target : str, optional
+        The column of the targets or class labels.
+    columns : sequence of str, optional
+        The columns of the features; all but the target by default. A column of lists of one length, as of embeddings,
+        stands for as many features.
+    batch_rows : int
+        The largest number of rows in a batch.
+    dtype : dtype, optional
+        float32 or float64; by default float32 if all features are stored so, else float64.
+    allow_missing : bool
+        True leaves missing entries as NaN; False raises a ValueError that names the file, the row and the column.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gramian.tables import open_table
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "data.csv").write_text("a,b,label\\n1,2,0\\n3,4,1\\n5,6,0\\n")
+    ...     table = open_table(Path(folder, "data.csv"), target="label", batch_rows=2)
+    ...     for X, y in table:
+    ...         print(X.tolist(), y.tolist())
+    [[1.0, 2.0], [3.0, 4.0]] [0, 1]
+    [[5.0, 6.0]] [0]
+    """
+    check_number("batch_rows", batch_rows, least=1, integer=True)
+    if dtype is not None and np.dtype(dtype) not in FLOATS:
+        raise ValueError(f"dtype={dtype!r} is not valid. Choose float32 or float64.")
+    files = find_files(path)
+    columns = list(names_of(read_schema(files[0]), files[0], target)) if columns is None else list(columns)
+    layout = read_layout(files[0], columns, target)
+    kind = np.dtype(layout.dtype if dtype is None else dtype)
+    for file in files[1:]:
+        check_same_layout(file, read_layout(file, columns, target), layout, files[0])
+    return Table(files, columns, target, layout.widths, int(batch_rows), kind, bool(allow_missing))
+
+
+class Table:
+    """A table in files, which is iterated over in batches, as often as wanted.
+
+    The next batch is read while the last one is worked on. `open_table` makes one.
+
+    Attributes
+    ----------
+    files : list of Path
+    columns : list of str
+        The columns of the features.
+    target : str or None
+    n_features : int
+    dtype : dtype
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gramian.tables import Table, open_table
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "data.csv").write_text("a,b\\n1,2\\n3,4\\n")
+    ...     table: Table = open_table(folder)
+    ...     X, _ = table.to_npy(folder)
+    ...     table.n_features, table.n_rows, X.tolist()
+    (2, None, [[1.0, 2.0], [3.0, 4.0]])
+    """
+
+    def __init__(
+        self,
+        files: list[Path],
+        columns: list[str],
+        target: str | None,
+        widths: list[int],
+        batch_rows: int,
+        dtype: np.dtype,
+        allow_missing: bool,
+    ) -> None:
+        self.files, self.columns, self.target, self.widths = files, columns, target, widths
+        self.batch_rows, self.dtype, self.allow_missing = batch_rows, dtype, allow_missing
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return sum(self.widths)
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows; None for CSV files, which do not tell."""
+        if any(format_of(file) == "csv" for file in self.files):
+            return None
+        return sum(parquet().ParquetFile(file).metadata.num_rows for file in self.files)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Return an iterator over the batches; another thread reads one batch ahead."""
+        batches = self.read()
+        with ThreadPoolExecutor(1, thread_name_prefix="gramian-table") as pool:
+            future = pool.submit(next, batches, None)
+            while (batch := future.result()) is not None:
+                future = pool.submit(next, batches, None)
+                yield batch
+
+    def read(self) -> Iterator[Batch]:
+        """Yield the batches, each read when it is asked for."""
+        for file in self.files:
+            first_row = 0
+            for part in read_batches(file, self.columns, self.target, self.batch_rows):
+                X = np.empty((part.num_rows, self.n_features), self.dtype)
+                write_rows(X, [self.read_column(file, part, name) for name in self.columns])
+                if not self.allow_missing:
+                    self.check_finite(file, first_row, X)
+                y = None if self.target is None else read_target(file, first_row, part, self.target)
+                first_row += part.num_rows
+                yield Batch(X, y)
+
+    def read_column(self, file: Path, part: Any, name: str) -> Vector:
+        """Return a column of a record batch as an array (n,), or (n, k) if it has lists of k numbers."""
+        column = part.column(name)
+        width = self.widths[self.columns.index(name)]
+        if not is_list(column.type):
+            return column.to_numpy(zero_copy_only=False).astype(self.dtype, copy=False)
+        values = column.flatten().to_numpy(zero_copy_only=False)
+        if len(values) != width * len(column):
+            raise ValueError(f"{file}: column {name!r} has a missing list. Fill it, or drop its row.")
+        return values.reshape(len(column), width).astype(self.dtype, copy=False)
+
+    def check_finite(self, file: Path, first_row: int, X: Matrix) -> None:
+        """Raise a ValueError that names the first entry that is missing, NaN or infinite."""
+        finite = np.isfinite(X)
+        if finite.all():
+            return
+        row, position = (int(index) for index in np.argwhere(~finite)[0])
+        name = np.repeat(np.arange(len(self.columns)), self.widths)[position]
+        raise ValueError(
+            f"{file}: row {first_row + row}, counted from 0, has {X[row, position]} in column {self.columns[name]!r}. "
+            "Fill or drop it, or set allow_missing=True where missing entries are allowed."
+        )
+
+    def to_npy(self, folder: Any) -> Batch:
+        """Write X.npy, and y.npy if there is a target, into a folder; return them memory-mapped.
+
+        A batch solver reads its data many times: from an .npy file that costs a fraction of the time that decoding a
+        table takes. At no time is more than a batch in memory, and the targets.
+
+        Parameters
+        ----------
+        folder : path
+            An existing folder. Files of these names in it are not overwritten, but refused.
+
+        Returns
+        -------
+        Batch
+            X (n, d) is memory-mapped; y (n,) is in memory, None without a target.
+        """
+        names = [Path(folder, "X.npy"), *([] if self.target is None else [Path(folder, "y.npy")])]
+        for name in names:
+            if name.exists():
+                raise FileExistsError(f"{name} exists already. Remove it, or choose another folder.")
+        n = self.n_rows if self.n_rows is not None else sum(len(batch.X) for batch in self)
+        if not n:
+            raise ValueError(f"{self.files[0]}: the table has no rows.")
+        part, targets, start = Path(folder, "X.npy.part"), [], 0
+        try:
+            X = np.lib.format.open_memmap(part, "w+", self.dtype, (n, self.n_features))
+            for batch in self:
+                X[start : start + len(batch.X)] = batch.X
+                start += len(batch.X)
+                targets.append(batch.y)
+            X.flush()
+            os.replace(part, names[0])
+        finally:
+            part.unlink(missing_ok=True)
+        y = None if self.target is None else np.concatenate([values for values in targets if values is not None])
+        if y is not None:
+            np.save(names[1], y)
+        return Batch(np.load(names[0], mmap_mode="r"), y)
+
+
+def write_rows(X: Matrix, columns: list[Vector]) -> None:
+    """Write columns (n,) and (n, k) side by side into X (n, d), some rows at a time."""
+    for start in range(0, len(X), TILE):
+        rows, position = slice(start, start + TILE), 0
+        for column in columns:
+            width = 1 if column.ndim == 1 else column.shape[1]
+            X[rows, position : position + width] = column[rows].reshape(-1, width)
+            position += width
+
+
+def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
+    """Return the target column of a record batch; raise a ValueError that names a row without a target."""
+    column = part.column(name)
+    if column.null_count:
+        row = first_row + column.is_null().to_pylist().index(True)
+        raise ValueError(f"{file}: row {row}, counted from 0, has no target {name!r}. Fill or drop it.")
+    if str(column.type).startswith("dictionary"):
+        column = column.dictionary_decode()
+    values = column.to_numpy(zero_copy_only=False)
+    return values.astype(str) if values.dtype == object else values

@@ -1,0 +1,153 @@
+"""Learning from streams equals partial_fit on the same batches."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from gramian import MetricLearner, PSDRegressor, SubspaceTracker
+from gramian.estimators import _fit_stream
+
+SIZE = 200
+
+
+def batches_of(*arrays):
+    return [tuple(array[start : start + SIZE] for array in arrays) for start in range(0, len(arrays[0]), SIZE)]
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((1000, 5))
+    return X, np.sum(X[:, :2] ** 2, axis=1)
+
+
+def learn_by_hand(model, batches):
+    for batch in batches:
+        model.partial_fit(*batch)
+    return model
+
+
+def labels_of(X):
+    return (X[:, 0] + 0.3 * X[:, 1] > 0).astype(int)
+
+
+def points_of(X, size):
+    return X[: len(X) // size * size].reshape(-1, size, X.shape[1])
+
+
+def make_cases(X, y):
+    signs = np.where(np.arange(500) % 2, 1, -1)
+    return {
+        "regression": (PSDRegressor(2, solver="online", random_state=0), batches_of(X, y)),
+        "weights": (PSDRegressor(2, solver="online", random_state=0), batches_of(X, y, 1 + labels_of(X))),
+        "labels": (MetricLearner(2, constraints="triplets", random_state=0), batches_of(X, labels_of(X))),
+        "pairs": (MetricLearner(2, random_state=0), batches_of(points_of(X, 2), signs)),
+        "triplets": (MetricLearner(2, random_state=0), batches_of(points_of(X, 3))),
+        "subspace": (SubspaceTracker(2, random_state=0), batches_of(X)),
+    }
+
+
+@pytest.mark.parametrize("name", make_cases(np.zeros((6, 2)), np.zeros(6)))
+@pytest.mark.filterwarnings("ignore:not converged", "ignore:on held-out")
+def test_streams_equal_partial_fit(data, name):
+    expected = learn_by_hand(*make_cases(*data)[name])
+    model, batches = make_cases(*data)[name]
+    # What was fitted before does not matter.
+    learn_by_hand(model, batches[:1])
+    for form in (iter(batches), lambda: iter(batches), [{"X": b[0]} | name_rest(b) for b in batches]):
+        assert model.fit_stream(form) is model
+        np.testing.assert_array_equal(fitted(model), fitted(expected))
+
+
+def name_rest(batch):
+    return dict(zip(("y", "sample_weight"), batch[1:], strict=False))
+
+
+def fitted(model):
+    return model.factor_ if hasattr(model, "factor_") else model.components_
+
+
+def test_a_batch_may_be_an_array(data):
+    X, _ = data
+    expected = learn_by_hand(SubspaceTracker(2, random_state=0), batches_of(X))
+    model = SubspaceTracker(2, random_state=0).fit_stream(batch for (batch,) in batches_of(X))
+    np.testing.assert_array_equal(model.components_, expected.components_)
+
+
+def test_epochs(data):
+    batches = batches_of(*data)
+    expected = learn_by_hand(PSDRegressor(2, solver="online", random_state=0), 3 * batches)
+    for form in (batches, lambda: iter(batches)):
+        model = PSDRegressor(2, solver="online", random_state=0).fit_stream(form, n_epochs=3)
+        np.testing.assert_array_equal(model.factor_, expected.factor_)
+    with pytest.raises(ValueError, match="batches is an iterator, which ends after one"):
+        model.fit_stream(iter(batches), n_epochs=2)
+    np.testing.assert_array_equal(model.factor_, expected.factor_)
+
+
+def test_refusals(data):
+    X, y = data
+    model = PSDRegressor(2, solver="online", random_state=0)
+    with pytest.raises(TypeError, match="batches is of type int"):
+        model.fit_stream(3)
+    with pytest.raises(ValueError, match="n_epochs=0 is not valid"):
+        model.fit_stream([(X, y)], n_epochs=0)
+    with pytest.raises(ValueError, match="batches is empty"):
+        model.fit_stream([])
+    with pytest.raises(AttributeError, match="streams need solver='online'; this one has solver='cg'"):
+        PSDRegressor(2).fit_stream([(X, y)])
+    assert not hasattr(PSDRegressor(2), "fit_stream")
+
+
+def test_a_refused_batch_is_named_and_what_was_learned_before_is_kept(data):
+    X, y = data
+    batches = batches_of(X, y)
+    model = PSDRegressor(2, solver="online", random_state=0)
+    for bad, message in (
+        ((np.full((5, 5), np.nan), np.zeros(5)), r"batch 2, counted from 0: Input X contains NaN"),
+        ((X[:5, :4], y[:5]), r"batch 2, counted from 0: X has 4 features, but"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit_stream([*batches[:2], bad, *batches[2:]])
+        expected = learn_by_hand(PSDRegressor(2, solver="online", random_state=0), batches[:2])
+        np.testing.assert_array_equal(model.factor_, expected.factor_)
+    before = model.factor_
+    with pytest.raises(TypeError, match=r"batch 0, counted from 0: .*missing 1 required positional argument: 'y'"):
+        model.fit_stream([bad[:1]])
+    assert model.factor_ is before
+
+
+def test_an_interruption_keeps_what_was_learned(data):
+    batches = batches_of(*data)
+
+    def stream(count):
+        yield from batches[:count]
+        raise KeyboardInterrupt
+
+    model = PSDRegressor(2, solver="online", random_state=0).fit_stream(batches)
+    for count in (3, 1):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit_stream(stream(count))
+        expected = learn_by_hand(PSDRegressor(2, solver="online", random_state=0), batches[:count])
+        np.testing.assert_array_equal(model.factor_, expected.factor_)
+        assert model.n_iter_ == count
+
+
+class Sized(list):
+    n_rows = 1000
+
+
+@pytest.mark.parametrize("bar", [True, False])
+def test_progress_knows_the_size(data, bar, capsys, monkeypatch):
+    if bar:
+        pytest.importorskip("tqdm")
+    else:
+        find = importlib.util.find_spec
+        monkeypatch.setattr(_fit_stream, "find_spec", lambda name: None if name == "tqdm" else find(name))
+    batches = batches_of(*data)
+    for form, text in ((Sized(batches), "2.00k" if bar else "2000 of 2000 rows"), (batches, "10 of 10 batches")):
+        PSDRegressor(2, solver="online", random_state=0).fit_stream(form, n_epochs=2, progress=True)
+        shown = capsys.readouterr().err
+        assert (text if not bar or form is not batches else "10/10") in shown
+    PSDRegressor(2, solver="online", random_state=0, verbose=0).fit_stream(batches)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,103 @@
+"""Faults on a cluster: a lost worker changes nothing in the answer, and bad blocks are named."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gramian import PSDRegressor
+from gramian.execution import Dask
+
+da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
+distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'gramian[dask]'")
+
+
+class KillWorker:
+    """A callback that kills a worker's process, without a word to anyone, after an iteration."""
+
+    def __init__(self, client, iteration):
+        self.client, self.iteration, self.killed = client, iteration, None
+
+    def __call__(self, record):
+        if record.iteration == self.iteration and self.killed is None:
+            self.killed = next(iter(self.client.run(os.getpid).values()))
+            os.kill(self.killed, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("blocked", "iteration"), [(True, 3), (False, 0)], ids=["blocks", "array"])
+def test_a_killed_worker_changes_nothing(rng, client, blocked, iteration):
+    X = rng.standard_normal((2000, 5))
+    y = np.sum(X[:, :2] ** 2, axis=1) + rng.random(2000)
+    data = da.from_array(X, chunks=(600, 5)) if blocked else X
+    settings = {"tol": 1e-4, "growing": False, "random_state": 0, "n_jobs": Dask(client)}
+    model = PSDRegressor(2, **settings).fit(data, y)
+    kill = KillWorker(client, iteration)
+    other = PSDRegressor(2, callback=kill, **settings).fit(data, y)
+    assert kill.killed is not None
+    assert len(other.history_["cost"]) > iteration + 2
+    np.testing.assert_array_equal(other.history_["cost"], model.history_["cost"])
+    np.testing.assert_array_equal(other.factor_, model.factor_)
+    client.wait_for_workers(2, timeout=60)
+
+
+def fit(data, n=30):
+    return PSDRegressor(1, n_init=1, tol=0.5, n_jobs=Dask()).fit(data, np.ones(n))
+
+
+@pytest.fixture(autouse=True)
+def context(client):
+    with client.as_current():
+        yield client
+
+
+def test_a_bad_value_is_named_by_file_and_row(rng, tmp_path):
+    files = [tmp_path / f"{i}.npy" for i in range(3)]
+    for i, path in enumerate(files):
+        X = rng.standard_normal((10, 3))
+        X[7, 1] = np.nan if i == 2 else X[7, 1]
+        np.save(path, X)
+    with pytest.raises(ValueError, match=r"file .*2\.npy: row 7, column 1 is nan\. Fill or drop it"):
+        fit(files)
+    sparse = [scipy.sparse.csr_array(np.eye(10, 3)) for _ in range(3)]
+    sparse[1].data[2] = np.inf
+    with pytest.raises(ValueError, match=r"block 1 of X: row 2, column 2 is inf"):
+        fit(sparse)
+    with pytest.raises(ValueError, match=r"file .*missing\.npy: .*No such file"):
+        fit([files[0], tmp_path / "missing.npy"])
+
+
+def test_blocks_that_are_unlike_are_named(rng, tmp_path):
+    wide, single, text = (tmp_path / f"{name}.npy" for name in ("wide", "single", "text"))
+    np.save(tmp_path / "first.npy", rng.standard_normal((10, 3)))
+    np.save(wide, rng.standard_normal((10, 4)))
+    np.save(single, rng.standard_normal((10, 3)).astype(np.float32))
+    np.save(text, np.full((10, 3), "a"))
+    for path, words in (
+        (wide, r"wide\.npy has 4 features, but file .*first\.npy has 3"),
+        (single, r"single\.npy is float32, but file .*first\.npy is float64; convert one of them"),
+        (text, r"text\.npy: it has dtype <U1; expected real numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit([tmp_path / "first.npy", path], 20)
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    for name, columns in (("a", ["u", "v"]), ("b", ["v", "u"])):
+        pd.DataFrame(rng.standard_normal((10, 2)), columns=columns).to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet has other column names than"):
+        fit([str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")], 20)
+
+
+def test_lengths_shapes_and_empty_blocks(rng):
+    X = da.from_array(rng.standard_normal((30, 3)), chunks=(10, 3))
+    with pytest.raises(ValueError, match="y has 29 entries, but the blocks of X have 30 samples"):
+        fit(X, 29)
+    with pytest.raises(ValueError, match=r"X is a dask array of shape \(30,\)"):
+        fit(X[:, 0])
+    with pytest.raises(ValueError, match="all of its blocks are empty"):
+        fit([scipy.sparse.csr_array((0, 3))])
+    model = fit(X, 30)
+    with pytest.raises(ValueError, match="X has 2 features, but PSDRegressor is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="every entry of X is 0"):
+        fit(da.zeros((30, 3), chunks=(10, 3)))

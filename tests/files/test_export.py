@@ -1,0 +1,110 @@
+"""Maps as plain arrays give what the models give."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
+
+import gramian
+from gramian import MetricLearner
+
+from file_models import X, Y, fitted
+
+
+def learner():
+    return MetricLearner(2, constraints="triplets", random_state=0)
+
+
+def read(path):
+    return load_file(path) if path.suffix == ".safetensors" else dict(np.load(path, allow_pickle=False))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize("name", ["metric, labels", "metric cv", "itml", "lmnn", "subspace"])
+def test_the_map_of_an_estimator(name, suffix, tmp_path):
+    model, path = fitted(name), tmp_path / f"map{suffix}"
+    gramian.export_map(model, path)
+    arrays = read(path)
+    Z = model.transform(X)
+    np.testing.assert_allclose(X @ arrays["weight"].T + arrays["bias"], Z, rtol=1e-10, atol=1e-12 * np.abs(Z).max())
+    assert np.array_equal(arrays["components"], model.components_)
+    assert "mean" not in arrays
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [StandardScaler()],
+        [StandardScaler(with_mean=False)],
+        [StandardScaler(with_std=False)],
+        [RobustScaler(), SelectKBest(k=3)],
+        [MinMaxScaler()],
+        [MaxAbsScaler(), "passthrough"],
+        [StandardScaler(), PCA(3, whiten=True)],
+        [TruncatedSVD(3)],
+        [gramian.SubspaceTracker(3, random_state=0)],
+    ],
+    ids=str,
+)
+def test_the_map_of_a_pipeline(steps, tmp_path):
+    model = make_pipeline(*steps, learner(), KNeighborsClassifier()).fit(X, Y)
+    gramian.export_map(model, tmp_path / "map.npz")
+    arrays = read(tmp_path / "map.npz")
+    Z = model[:-1].transform(X)
+    np.testing.assert_allclose(X @ arrays["weight"].T + arrays["bias"], Z, rtol=1e-9, atol=1e-9 * np.abs(Z).max())
+    if isinstance(steps[0], StandardScaler) and len(steps) == 1:
+        scaled = (X - arrays["mean"]) / arrays["scale"]
+        assert np.array_equal(scaled @ arrays["components"].T, Z)
+    else:
+        assert "mean" not in arrays
+
+
+def test_names_of_features_and_metadata(tmp_path):
+    table = pd.DataFrame(X, columns=["a", "b", "ç", "d"])
+    model = make_pipeline(StandardScaler(), learner()).fit(table, Y)
+    gramian.export_map(model, tmp_path / "map.npz")
+    gramian.export_map(model, tmp_path / "map.safetensors")
+    arrays = read(tmp_path / "map.npz")
+    assert arrays["feature_names"].tolist() == ["a", "b", "ç", "d"]
+    metadata = json.loads(str(arrays["metadata"]))
+    assert (metadata["n_features"], metadata["rank"]) == (4, 2)
+    assert metadata["class"] == "gramian.estimators.metric.MetricLearner"
+    with safe_open(tmp_path / "map.safetensors", "numpy") as stored:
+        assert json.loads(stored.metadata()["feature_names"]) == ["a", "b", "ç", "d"]
+        assert json.loads(stored.metadata()["gramian"]) == metadata
+
+
+def test_the_factor_of_a_regression(tmp_path):
+    model = fitted("regressor")
+    gramian.export_map(model, tmp_path / "map.npz")
+    Z = X @ read(tmp_path / "map.npz")["weight"].T
+    np.testing.assert_allclose(np.sum(Z**2, axis=1), model.predict(X), rtol=1e-10)
+
+
+def test_float32_stays(tmp_path):
+    model = learner().fit(X.astype(np.float32), Y)
+    gramian.export_map(model, tmp_path / "map.npz")
+    assert read(tmp_path / "map.npz")["weight"].dtype == np.float32
+
+
+def test_what_has_no_linear_map_is_refused(tmp_path):
+    for name in ("kernel", "mds"):
+        with pytest.raises(TypeError, match="no linear map of features"):
+            gramian.export_map(fitted(name), tmp_path / "map.npz")
+    with pytest.raises(TypeError, match="PolynomialFeatures before the learner is not known to be linear"):
+        gramian.export_map(make_pipeline(PolynomialFeatures(), learner()).fit(X, Y), tmp_path / "map.npz")
+    with pytest.raises(TypeError, match="has no estimator of gramian"):
+        gramian.export_map(StandardScaler().fit(X), tmp_path / "map.npz")
+    with pytest.raises(ValueError, match=r"choose a name that ends in \.npz or \.safetensors"):
+        gramian.export_map(fitted("metric, labels"), tmp_path / "map.txt")
+    with pytest.raises(ValueError, match="not fitted"):
+        gramian.export_map(learner(), tmp_path / "map.npz")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,134 @@
+"""Mutated and hostile model files are refused, or load as they were; none runs anything."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import gramian
+from gramian.files import FileError
+from gramian.files.archive import HEADER, SCHEMA, pack, unpack
+from gramian.files.storage import to_bytes
+from harness import model_files
+from harness.hostile_models import PROOF
+
+from file_models import fitted
+
+CASES = 300
+
+
+def test_mutated_files_are_refused_or_load_as_they_were_and_hostile_ones_are_refused():
+    """In a process of limited memory; `python -m harness.model_files` runs many more."""
+    counts = model_files.soak(CASES, 20, hostile=True)
+    assert set(counts) <= {"refused", "loaded", "other"}, counts
+    assert counts.total() >= CASES + 300
+    assert counts["refused"] > 300 + CASES / 2
+    assert counts["loaded"] > 0
+    assert not Path(PROOF).exists()
+
+
+def test_the_watch_sees_what_a_load_must_not_do(tmp_path):
+    """Run in a process of its own: an audit hook stays for ever."""
+    script = """
+import os, pickle, subprocess, sys
+from pathlib import Path
+from harness.watch import Watch
+watch = Watch()
+def act(number, folder):
+    match number:
+        case 0: os.system("true")
+        case 1: open(folder / "x", "w").close()
+        case 2: exec("1 + 1")
+        case 3: pickle.loads(pickle.dumps(os.getcwd))
+        case 4: subprocess.run(["true"])
+        case 5: open("/etc/passwd").close()
+        case 6: pass
+for number in range(7):
+    with watch.during_load_of(Path("model")):
+        act(number, Path(sys.argv[1]))
+    print(number, bool(watch.seen()))
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        "0",
+        "True",
+        "1",
+        "True",
+        "2",
+        "True",
+        "3",
+        "True",
+        "4",
+        "True",
+        "5",
+        "True",
+        "6",
+        "False",
+    ]
+
+
+def changed(member, **values):
+    """The file of a model whose header has other values."""
+    members = unpack(to_bytes(fitted("metric, labels")))
+    stored = json.loads(members[member])
+    stored.update(values)
+    return pack({**members, member: json.dumps(stored).encode()})
+
+
+def test_a_newer_format_says_so(tmp_path):
+    path = tmp_path / "model"
+    versions = {"gramian": "7.0", "numpy": "9"}
+    path.write_bytes(changed(HEADER, format_version=2, versions=versions))
+    message = "it has format 2, of gramian 7.0; gramian .* reads formats up to 1. Upgrade gramian"
+    with pytest.raises(FileError, match=message):
+        gramian.load(path)
+    with pytest.raises(FileError, match=message):
+        gramian.files.read_header(path)
+
+
+def test_an_earlier_version_lacks_settings_that_get_their_defaults(tmp_path):
+    members = unpack(to_bytes(fitted("metric, labels")))
+    schema = json.loads(members[SCHEMA])
+    attributes = schema["content"]
+    del attributes["content"]["verbose"]
+    attributes["key_types"]["content"].pop()
+    (tmp_path / "model").write_bytes(pack(model_files.seal({**members, SCHEMA: json.dumps(schema).encode()})))
+    assert gramian.load(tmp_path / "model").verbose == 0
+
+
+def test_damage_names_the_file_and_the_versions(tmp_path):
+    path = tmp_path / "model"
+    content = bytearray(to_bytes(fitted("metric, labels")))
+    with zipfile.ZipFile(path, "w"):
+        pass
+    with pytest.raises(FileError, match=r"model cannot be loaded: it has no gramian\.json\. It is damaged"):
+        gramian.load(path)
+    at = content.find(b"__loader__")
+    content[at] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(FileError, match="Bad CRC-32"):
+        gramian.load(path)
+    members = unpack(to_bytes(fitted("metric, labels")))
+    path.write_bytes(pack({**members, SCHEMA: members[SCHEMA] + b" "}))
+    with pytest.raises(FileError, match=r"schema\.json has changed since it was written\. It was written by gramian"):
+        gramian.load(path)
+
+
+def test_a_file_of_skops_alone_is_refused(tmp_path):
+    import skops.io
+
+    skops.io.dump(gramian.MetricLearner(), tmp_path / "model")
+    with pytest.raises(FileError, match=r"which gramian\.save does not write|it has no gramian\.json"):
+        gramian.load(tmp_path / "model")
+
+
+def test_a_file_of_ours_is_one_of_skops_too(tmp_path):
+    import skops.io
+
+    gramian.save(fitted("pipeline"), tmp_path / "model")
+    unknown = skops.io.get_untrusted_types(file=tmp_path / "model")
+    assert all(name.startswith("gramian.") for name in unknown)
+    assert repr(skops.io.load(tmp_path / "model", trusted=unknown)) == repr(fitted("pipeline"))

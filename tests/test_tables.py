@@ -1,0 +1,170 @@
+"""Tables in files equal arrays, and what is wrong in them is named by file, row and column."""
+
+import numpy as np
+import pytest
+
+from gramian import open_table
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def write(path, X, y=None, **more):
+    table = {f"x{j}": X[:, j] for j in range(X.shape[1])} | ({} if y is None else {"y": y}) | more
+    table = pyarrow.table(table)
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        parquet.write_table(table, path, row_group_size=40)
+    return path
+
+
+@pytest.fixture(params=[".parquet", ".csv"])
+def ending(request):
+    pytest.importorskip("pyarrow.csv")
+    return request.param
+
+
+def read_all(table):
+    parts = list(table)
+    y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
+    return np.concatenate([part.X for part in parts]), y
+
+
+def test_batches_equal_arrays(rng, tmp_path, ending):
+    X, y = rng.standard_normal((100, 3)), rng.standard_normal(100)
+    table = open_table(write(tmp_path / f"a{ending}", X, y), "y", batch_rows=7)
+    for _ in range(2):
+        found, target = read_all(table)
+        np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(target, y)
+    assert max(len(part.X) for part in table) <= 7
+    assert table.n_rows == (100 if ending == ".parquet" else None)
+    assert (table.n_features, table.dtype, table.columns) == (3, np.float64, ["x0", "x1", "x2"])
+
+
+def test_kinds_of_columns(rng, tmp_path):
+    X = rng.standard_normal((50, 4)).astype(np.float32)
+    labels = np.array(["near", "far"])[np.arange(50) % 2]
+    path = tmp_path / "a.parquet"
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(X.ravel()), 4)
+    kind = pyarrow.array(labels).dictionary_encode()
+    parquet.write_table(pyarrow.table({"v": lists, "kind": kind, "count": np.arange(50, dtype=np.int32)}), path)
+    found, y = read_all(open_table(path, "kind", columns=["v"]))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, X)
+    assert y.tolist() == labels.tolist()
+    found, y = read_all(open_table(path, columns=["count", "v"], dtype=np.float32))
+    assert y is None
+    np.testing.assert_array_equal(found, np.column_stack([np.arange(50, dtype=np.float32), X]))
+
+
+def test_several_files_and_folders(rng, tmp_path, ending):
+    X, y = rng.standard_normal((60, 2)), np.arange(60)
+    paths = [write(tmp_path / f"part{k}{ending}", X[20 * k : 20 * k + 20], y[20 * k : 20 * k + 20]) for k in range(3)]
+    (tmp_path / "README.txt").write_text("not a table")
+    for path in (tmp_path, paths):
+        found, target = read_all(open_table(path, "y"))
+        np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(target, y)
+
+
+def test_memory_mapped_copies(rng, tmp_path, ending):
+    X, y = rng.standard_normal((100, 3)), np.arange(100) % 3
+    table = open_table(write(tmp_path / f"a{ending}", X, y), "y", batch_rows=30)
+    found, target = table.to_npy(tmp_path)
+    assert isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(target, y)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y)
+    with pytest.raises(FileExistsError, match=r"X\.npy exists already"):
+        table.to_npy(tmp_path)
+
+
+def test_a_failed_copy_leaves_nothing(rng, tmp_path):
+    X = rng.standard_normal((100, 2))
+    X[70, 1] = np.nan
+    table = open_table(write(tmp_path / "a.parquet", X), batch_rows=10)
+    with pytest.raises(ValueError, match=r"row 70"):
+        table.to_npy(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_entries_that_are_missing_are_named(rng, tmp_path, ending):
+    X = rng.standard_normal((100, 3))
+    X[64, 2] = np.nan
+    good, bad = write(tmp_path / f"a{ending}", X[:30]), write(tmp_path / f"b{ending}", X)
+    table = open_table([good, bad], batch_rows=16)
+    with pytest.raises(ValueError, match=rf"b\{ending}: row 64, counted from 0, has nan in column 'x2'\."):
+        list(table)
+    found, _ = read_all(open_table(bad, allow_missing=True))
+    np.testing.assert_array_equal(found, X)
+
+
+def test_targets_that_are_missing_are_named(rng, tmp_path):
+    y = pyarrow.array([None if i == 33 else i for i in range(50)])
+    path = write(tmp_path / "a.parquet", rng.standard_normal((50, 2)), y)
+    with pytest.raises(ValueError, match=r"a\.parquet: row 33, counted from 0, has no target 'y'"):
+        list(open_table(path, "y", batch_rows=10))
+
+
+def test_other_columns_are_named(rng, tmp_path, ending):
+    X = rng.standard_normal((50, 3))
+    good, narrow = write(tmp_path / f"a{ending}", X), write(tmp_path / f"b{ending}", X[:, :2])
+    with pytest.raises(ValueError, match=rf"b\{ending} has no column 'x2', or several\. Its columns are x0, x1\."):
+        open_table([good, narrow])
+    with pytest.raises(ValueError, match=r"has no column 'z'"):
+        open_table(good, "z")
+    words = write(tmp_path / f"c{ending}", X, word=np.array(["a", "b"] * 25))
+    with pytest.raises(ValueError, match=r"column 'word' is of type string; expected numbers\. Name the columns"):
+        open_table(words)
+    np.testing.assert_array_equal(read_all(open_table(words, columns=["x0", "x1", "x2"]))[0], X)
+
+
+def test_another_dtype_is_named(rng, tmp_path):
+    X = rng.standard_normal((50, 3))
+    files = [write(tmp_path / "a.parquet", X.astype(np.float32)), write(tmp_path / "b.parquet", X)]
+    with pytest.raises(ValueError, match=r"b\.parquet has dtype float64, but .*a\.parquet has float32"):
+        open_table(files)
+
+
+def test_csv_files_that_change_their_mind(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"{i},{i}" for i in range(200_000)]
+    path.write_text("a,b\n" + "\n".join(rows) + "\n1.5,2.5\n")
+    found, _ = read_all(open_table(path))
+    assert found[-1].tolist() == [1.5, 2.5]
+    path.write_text("a,b\n" + "\n".join(rows) + "\n1.5,two\n")
+    with pytest.raises(ValueError, match=r"a\.csv cannot be read: .*two"):
+        list(open_table(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", b"no table", r"a\.parquet cannot be read"),
+        ("a.csv", b"", r"a\.csv cannot be read"),
+        ("a.xlsx", b"", r"a\.xlsx has an unknown ending\. Tables end with \.parquet"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        open_table(path)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        open_table(tmp_path / "absent.csv")
+    with pytest.raises(FileNotFoundError, match=r"has no files that end with \.parquet"):
+        open_table(tmp_path)
+    with pytest.raises(ValueError, match="names no file"):
+        open_table([])
+
+
+def test_a_table_without_rows(tmp_path):
+    path = write(tmp_path / "a.parquet", np.zeros((0, 2)))
+    assert list(open_table(path)) == []
+    with pytest.raises(ValueError, match="has no rows"):
+        open_table(path).to_npy(tmp_path)
