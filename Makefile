@@ -60,7 +60,7 @@ docs: $(DOCS)
 
 # Every page of the site in a headless Chromium: console errors, links, pictures, search, width on a telephone.
 docs-check: docs $(INSTALLED)
-	$(BIN)/python -m pytest -q tests/site
+	GRAMIAN_CHECK_SITE=1 $(BIN)/python -m pytest -q tests/pages
 
 docs-clean:
 	rm -rf build/docs build/doctrees docs/api docs/gallery

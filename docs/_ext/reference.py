@@ -69,6 +69,15 @@ def write_reference(folder: Path) -> None:
 
 
 def escape_names(line: str) -> str:
-    """Return a line without references: names that end in an underscore, bars, and labels of other projects' pages."""
+    """Return a line without references: names that end in an underscore, bars, and labels of other projects' pages.
+
+    The stars of arguments, as in (shards, *held, **small), are no emphasis either.
+    """
     parts = re.split(r"(`[^`]*`)", re.sub(r":ref:`([^`<]*)(?:<[^`]*>)?`", r"\1", line))
-    return "".join(part if part[:1] == "`" else re.sub(r"((?<=\w)_(?!\w)|\|)", r"\\\1", part) for part in parts)
+    marks = r"((?<=\w)_(?!\w)|\||(?<![\w*])\*{1,2}(?=\w+[,)]))"
+    return "".join(part if part[:1] == "`" else re.sub(marks, as_text, part) for part in parts)
+
+
+def as_text(found: re.Match[str]) -> str:
+    """Return marks with a backslash before each."""
+    return "".join(f"\\{mark}" for mark in found[0])
