@@ -28,7 +28,7 @@ extensions = [
     "mathml",
 ]
 html_math_renderer = "mathml"
-exclude_patterns = ["_ext", "gallery/**/*.ipynb", "gallery/*.py", "gallery/README.md"]
+exclude_patterns = ["_ext", "gallery/**/*.ipynb", "gallery/*.py", "_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 default_role = "py:obj"
 nitpicky = False
@@ -42,9 +42,8 @@ suppress_warnings = ["config.cache"]
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = True
-numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+templates_path = ["_templates"]
 numpydoc_attributes_as_param_list = True
 
 sphinx_gallery_conf = {
@@ -64,9 +63,11 @@ warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.
 html_theme = "pydata_sphinx_theme"
 html_title = "Gramian"
 html_static_path = ["_static"]
+html_logo = html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": "Gramian"},
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
@@ -80,10 +81,17 @@ html_sidebars = {"index": [], "start": []}
 
 
 def escape_docstring(app, what, name, value, options, lines):
-    """Escape names that end in an underscore in all lines of prose of a docstring, in place."""
+    """Escape what looks like a reference in the prose of a docstring, in place; examples stay as they are."""
+    example = False
     for index, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...", ".. ")) and line[:4] != "    " * 2:
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example and not line.lstrip().startswith(".. "):
             lines[index] = escape_names(line)
+
+
+def skip_routing(app, what, name, value, skip, options):
+    """Leave out the methods by which scikit-learn routes metadata: they are in every estimator."""
+    return True if name == "get_metadata_routing" or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def link_to_pages(app, docname, source):
@@ -95,6 +103,8 @@ def link_to_pages(app, docname, source):
         entries = source[0].splitlines()
         missing = {name for name in OPTIONAL if not (HERE / f"{name}.md").exists()}
         source[0] = "\n".join(entry for entry in entries if entry not in missing)
+    # An empty line ends an example for the doctest, and is not shown.
+    source[0] = re.sub(r"\n\n```(?=\n|$)", "\n```", source[0])
     # Anchors in HTML are targets of MyST.
     source[0] = re.sub(r'<a id="([\w-]+)"></a>', r"(\1)=", source[0])
 
@@ -102,4 +112,5 @@ def link_to_pages(app, docname, source):
 def setup(app):
     """Mend docstrings before numpydoc reads them, and links before MyST does."""
     app.connect("source-read", link_to_pages)
+    app.connect("autodoc-skip-member", skip_routing)
     app.connect("autodoc-process-docstring", escape_docstring, priority=100)

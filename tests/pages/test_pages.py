@@ -25,15 +25,8 @@ without_site = pytest.mark.skipif(not WANTED, reason="the site is checked by `ma
 without_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 TELEPHONE, DESK = 400, 1200
 #: Pages that every reader sees, of which screenshots are kept.
-SHOWN = (
-    "index",
-    "start",
-    "guides/labels",
-    "gallery/index",
-    "gallery/plot_pairs",
-    "api/gramian.MetricLearner",
-    "measured",
-)
+SHOWN = ("index", "start", "guide", "guides/labels", "gallery/index", "gallery/plot_pairs", "api/index", "measured")
+SHOWN = (*SHOWN, "api/gramian.MetricLearner", "paper/README", "messages", "guides/pairs")
 
 
 class References(HTMLParser):
