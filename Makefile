@@ -13,7 +13,7 @@ LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries 
 .PHONY: demo test test-kernels test-lowest test-lowest-quick lint bench soak trust paper paper-quick clean
 
 demo: $(INSTALLED)
-	$(BIN)/python -m gramian.demo
+	$(BIN)/gramian demo
 
 test: lint test-kernels
 	$(BIN)/python -X dev -m pytest

@@ -34,6 +34,7 @@ LAYERS = [
     {"files"},
     {"plotting"},
     {"report"},
+    {"cli"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
