@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
@@ -51,6 +52,7 @@ def test_the_map_of_an_estimator(name, suffix, tmp_path):
         [StandardScaler(), PCA(3, whiten=True)],
         [TruncatedSVD(3)],
         [gramian.SubspaceTracker(3, random_state=0)],
+        [make_pipeline(SimpleImputer(), StandardScaler()), "passthrough"],
     ],
     ids=str,
 )
@@ -87,6 +89,17 @@ def test_the_factor_of_a_regression(tmp_path):
     gramian.export_map(model, tmp_path / "map.npz")
     Z = X @ read(tmp_path / "map.npz")["weight"].T
     np.testing.assert_allclose(np.sum(Z**2, axis=1), model.predict(X), rtol=1e-10)
+
+
+def test_features_without_values_have_no_weight(tmp_path):
+    wide = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.warns(UserWarning, match="Skipping features without any observed values"):
+        model = make_pipeline(SimpleImputer(), learner()).fit(wide, Y)
+    gramian.export_map(model, tmp_path / "map.npz")
+    weight = read(tmp_path / "map.npz")["weight"]
+    assert weight.shape == (2, 5)
+    assert np.array_equal(weight[:, 4], np.zeros(2))
+    np.testing.assert_allclose(X @ weight[:, :4].T, model[-1].transform(X))
 
 
 def test_float32_stays(tmp_path):

@@ -97,6 +97,17 @@ def test_embedding_shows_every_class_once(iris):
     assert len(shapes) == len(colours) == 3
 
 
+def test_names_are_shown_as_they_are(iris):
+    X, _, model = iris
+    labels = np.array(["_hidden", r"$\frac", None] * 50, dtype=object)
+    ax = plotting.plot_embedding(model.transform(X), labels)
+    ax.figure.canvas.draw()
+    assert [text.strip("\u200b") for text in texts_of(ax.get_legend())] == [r"\$\frac", "None", "_hidden"]
+    ax = plotting.plot_features(model, names=[r"$\frac{1}", "$", "_a", "b"])
+    ax.figure.canvas.draw()
+    assert plotting.plot_convergence(model, label=r"$\alpha").get_legend() is not None
+
+
 def test_embeddings_of_one_column_of_numbers_and_without_labels(iris):
     X, y, model = iris
     Z = model.transform(X)

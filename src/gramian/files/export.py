@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -53,7 +54,7 @@ def export_map(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
 
     The map takes a sample x (d,) to z = weight x + bias (r,), whose Euclidean distances are the learned ones. In a
     pipeline, scalers, feature selection and PCA before the learner are part of weight and bias; a classifier after it
-    is left out.
+    is left out. So is a SimpleImputer: the map is for samples without missing values.
 
     The arrays are
 
@@ -110,8 +111,7 @@ class Collected(NamedTuple):
 
 def collect(estimator: Any) -> Collected:
     """Return the arrays of the map of an estimator; raise a TypeError or a ValueError if it has none."""
-    steps = [part for _, part in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
-    steps = [step for step in steps if step is not None and not isinstance(step, str)]
+    steps = flatten(estimator)
     last = max((i for i, step in enumerate(steps) if type(step).__module__.startswith("gramian.")), default=None)
     if last is None:
         raise TypeError(
@@ -144,6 +144,13 @@ def collect(estimator: Any) -> Collected:
     return Collected(arrays, None if names is None else [str(name) for name in names], metadata)
 
 
+def flatten(estimator: Any) -> list[Any]:
+    """Return the steps of a pipeline and of pipelines in it, without those that pass samples through."""
+    if isinstance(estimator, Pipeline):
+        return [inner for _, step in estimator.steps for inner in flatten(step)]
+    return [] if estimator is None or isinstance(estimator, str) else [estimator]
+
+
 def components_of(learner: Any) -> Matrix:
     """Return the matrix (r, d) of a learner's map; raise a TypeError if its map is not linear."""
     if hasattr(learner, "components_"):
@@ -165,6 +172,10 @@ def after(step: Any, later: Affine) -> Affine:
         return later.after_projection(components_of(step), getattr(step, "mean_", None))
     if isinstance(step, SelectorMixin):
         return later.after_selection(step.get_support())
+    if isinstance(step, SimpleImputer) and not step.add_indicator:
+        # Features without any value have no statistic, and are dropped.
+        kept = ~np.isnan(np.asarray(step.statistics_, np.float64))
+        return later if step.keep_empty_features else later.after_selection(kept)
     if isinstance(step, PCA | TruncatedSVD):
         weight = step.components_.astype(np.float64)
         if getattr(step, "whiten", False):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.plotting.style import COLOURS, learned_matrix, learner_of, look_of, make_axes, place_legend
+from gramian.plotting.style import COLOURS, learned_matrix, learner_of, look_of, make_axes, place_legend, plain
 from gramian.types import Vector
 
 __all__ = ["plot_convergence", "plot_rank_curve", "plot_spectrum"]
@@ -62,14 +62,14 @@ def plot_convergence(
         raise ValueError(f"history_ has no {quantity}: the solver does not compute it. Choose another quantity.")
     x, y = x[shown], y[shown]
     every = max(1, len(x) // MOST_MARKERS)
-    name = type(learner).__name__ if label is None else label
+    name = plain(type(learner).__name__ if label is None else label)
     ax.plot(x, y, look.line, color=look.colour, marker=look.marker, markevery=every, markersize=4, label=name)
     if (y > 0).all() and y.max() > 10 * y.min():
         ax.set_yscale("log")
     ax.set_xlabel(AGAINST[against])
     ax.set_ylabel(QUANTITIES[quantity])
     if len(ax.lines) == 1:
-        ax.set_title(getattr(learner, "message_", ""), fontsize="medium")
+        ax.set_title(plain(getattr(learner, "message_", "")), fontsize="medium")
     else:
         ax.set_title("")
     place_legend(ax, len(ax.lines))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from gramian.checks import check_number
-from gramian.plotting.style import COLOURS, make_axes
+from gramian.plotting.style import COLOURS, make_axes, plain
 from gramian.types import Matrix, Vector
 
 __all__ = ["plot_neighbours"]
@@ -182,4 +182,4 @@ def one_line(text: str, most: int) -> str:
     """Return a text in one line of at most so many characters, in which nothing is read as mathematics."""
     words = " ".join(text.split())
     words = words if len(words) <= most else f"{words[: most - 1]}…"
-    return words.replace("$", r"\$")
+    return plain(words)

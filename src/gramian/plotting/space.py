@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramian.checks import check_number
-from gramian.plotting.style import COLOURS, SIZES, learned_matrix, learner_of, look_of, make_axes, place_legend
+from gramian.plotting.style import COLOURS, SIZES, learned_matrix, learner_of, look_of, make_axes, place_legend, plain
 from gramian.types import Matrix, Vector
 
 __all__ = ["plot_ellipse", "plot_embedding", "plot_features"]
@@ -64,6 +64,8 @@ def plot_embedding(Z: Any, y: Any = None, *, ax: Any = None) -> Any:
 def draw_points(ax: Any, Z: Matrix, labels: Vector | None) -> None:
     """Draw points, one look a class, and the legend; numbers of many values have a colour bar."""
     style = {"s": 12 if len(Z) > MANY else 28, "alpha": 0.6 if len(Z) > MANY else 0.85, "linewidths": 0.4}
+    if labels is not None and labels.dtype == object:
+        labels = labels.astype(str)
     classes = np.unique(labels) if labels is not None else np.array([])
     if labels is not None and labels.dtype.kind == "f" and len(classes) > 20:
         heights = Z[:, 1] if Z.shape[1] > 1 else np.zeros(len(Z))
@@ -77,10 +79,10 @@ def draw_points(ax: Any, Z: Matrix, labels: Vector | None) -> None:
     for index, name in enumerate(classes):
         rows, look = labels == name, look_of(index)
         heights = Z[rows, 1] if Z.shape[1] > 1 else np.full(rows.sum(), float(index))
-        named = {"color": look.colour, "marker": look.marker, "edgecolors": EDGE, "label": str(name)}
+        named = {"color": look.colour, "marker": look.marker, "edgecolors": EDGE, "label": plain(name)}
         ax.scatter(Z[rows, 0], heights, **named, **{**style, "s": style["s"] * SIZES.get(look.marker, 1.0)})
     if Z.shape[1] == 1:
-        ax.set_yticks(range(len(classes)), [str(name) for name in classes])
+        ax.set_yticks(range(len(classes)), [plain(name) for name in classes])
         ax.set_ylabel("class")
     else:
         place_legend(ax, len(classes))
@@ -148,8 +150,8 @@ def plot_ellipse(
         draw_points(ax, points, None if y is None else np.asarray(y))
     draw_curves(ax, part, middle, float(radius))
     names = names_of(learner, rows.shape[1])
-    ax.set_xlabel(names[i])
-    ax.set_ylabel(names[j])
+    ax.set_xlabel(plain(names[i]))
+    ax.set_ylabel(plain(names[j]))
     ax.legend(fontsize="small")
     return ax
 
@@ -244,7 +246,7 @@ def plot_features(estimator: Any, X: Any = None, *, names: Any = None, most: int
     at = np.arange(len(order))
     bars = ax.barh(at, share[order], color=COLOURS[0], height=0.7)
     ax.bar_label(bars, [f"{value:.1%}" for value in share[order]], fontsize="small", padding=3)
-    ax.set_yticks(at, [shorten(given[index]) for index in order])
+    ax.set_yticks(at, [plain(shorten(given[index])) for index in order])
     ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.set_xlabel("share of the mean squared distance")

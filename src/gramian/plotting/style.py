@@ -9,7 +9,7 @@ import numpy as np
 from gramian.files.header import find_learner
 from gramian.types import Matrix
 
-__all__ = ["COLOURS", "SIZES", "Look", "learned_matrix", "learner_of", "look_of", "make_axes", "place_legend"]
+__all__ = ["COLOURS", "SIZES", "Look", "learned_matrix", "learner_of", "look_of", "make_axes", "place_legend", "plain"]
 
 #: The colours of Okabe and Ito, which colour-blind readers can tell apart, a grey and a dark red; neighbours differ in
 #: lightness too.
@@ -47,6 +47,13 @@ def make_axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
     except ImportError as error:
         raise ImportError("pictures need matplotlib. Install it by: pip install 'gramian[plot]'") from error
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def plain(text: Any) -> str:
+    """Return a text that matplotlib shows as it is: no mathematics between dollars, and no legend left out."""
+    words = str(text).replace("$", r"\$")
+    # Names that begin with _ are left out of legends; a space of no width comes before them.
+    return f"\u200b{words}" if words.startswith("_") else words
 
 
 def place_legend(ax: Any, count: int, title: str | None = None) -> None:
