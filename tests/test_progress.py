@@ -60,7 +60,7 @@ def test_cross_validation_counts_the_fits_of_all_folds(terminal, wine):
     learner = MetricLearner(constraints="triplets")
     MetricLearnerCV([1, 2], estimator=learner, cv=2, random_state=0, verbose=1).fit(*wine)
     shown = terminal.getvalue()
-    assert shown.index("choosing plans") < shown.index("1/4 [") < shown.index("learning from all data")
+    assert shown.index("fold 1 of 2: choosing plans") < shown.index("1/4 [") < shown.index("learning from all data")
     assert "fold 2 of 2: best" in shown
 
 

@@ -236,7 +236,10 @@ class FoldProgress:
     def __init__(self, verbose: int, n_fits: int) -> None:
         self.verbose, self.n_fits, self.done = int(verbose), n_fits, 0
         self.reporter = make_reporter(verbose)
-        self._show("choosing plans")
+
+    def begin_fold(self, index: int, total: int) -> None:
+        """Show that the fits of a fold begin: how they learn is chosen first."""
+        self._show(f"fold {index + 1} of {total}: choosing plans")
 
     def count(self, text: str) -> None:
         """Count a fit that is done; verbose=2 writes a line on it."""
