@@ -14,6 +14,7 @@ from gramian.blocked import BlockedFeatures, open_blocks
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
 from gramian.extremes import extremes_of, largest
 from gramian.starts.signs import align_signs
@@ -85,6 +86,9 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
     """
 
     message_: str
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     def __init__(
         self,
