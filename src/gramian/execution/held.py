@@ -28,7 +28,7 @@ __all__ = [
     "take_totals",
 ]
 
-#: Totals of so many consecutive shards are added first, then those of so many such sums, and so on.
+#: Totals from so many places are joined on a worker before the driver asks for them.
 FAN_IN = 8
 #: Sums by level of the tree of sums, and number in the level.
 Nodes = dict[tuple[int, int], Any]
@@ -160,22 +160,22 @@ def perform(work: Work, errors: Any, count: int, small: Opaque, numbers: list[in
 def add_nodes(totals: Nodes, count: int) -> Nodes:
     """Return sums over so many shards, added up as far as they are known.
 
-    They are the nodes of a tree: a node is the sum of at most eight consecutive nodes of the level below, in order, and
-    those of level 0 are shards. So it does not matter who adds, and when: the sum has the same bits.
+    They are the nodes of a binary tree: a node is the sum of two consecutive nodes of the level below, in order, or the
+    last one alone; those of level 0 are shards. So it does not matter who adds, and when: the sum has the same bits.
 
     Examples
     --------
     >>> from gramian.execution.held import add_nodes
     >>> add_nodes({(0, i): 1 for i in range(10)}, 10), add_nodes({(0, 3): 5}, 10)
-    ({(2, 0): 10}, {(0, 3): 5})
+    ({(4, 0): 10}, {(0, 3): 5})
     """
     found, level, below = dict(totals), 0, count
     while below > 1:
-        for parent in sorted({i // FAN_IN for depth, i in found if depth == level}):
-            children = [(level, i) for i in range(parent * FAN_IN, min((parent + 1) * FAN_IN, below))]
+        for parent in sorted({i // 2 for depth, i in found if depth == level}):
+            children = [(level, i) for i in range(2 * parent, min(2 * parent + 2, below))]
             if all(child in found for child in children):
                 found[level + 1, parent] = sum_totals(found.pop(child) for child in children)
-        level, below = level + 1, -(-below // FAN_IN)
+        level, below = level + 1, (below + 1) // 2
     return found
 
 
