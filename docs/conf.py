@@ -50,6 +50,8 @@ sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/plot_",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("gramian",),
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
