@@ -16,7 +16,7 @@ LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries 
   docs docs-check docs-clean readme wheel test-wheel
 
 demo: $(INSTALLED)
-	$(BIN)/python -m gramian.demo
+	$(BIN)/gramian demo
 
 test: lint test-kernels
 	$(BIN)/python -X dev -m pytest

@@ -32,7 +32,9 @@ LAYERS = [
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"plotting"},
     {"report"},
+    {"cli"},
     {"demo"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

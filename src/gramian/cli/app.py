@@ -1,0 +1,284 @@
+"""The commands, their options and their help; and what becomes of errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import gramian
+from gramian.cli.mistakes import explain
+from gramian.cli.screen import note, say
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="gramian",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Learn distances, maps and few good numbers from your data.\n\n"
+    "Start with [bold]gramian demo[/bold], then [bold]gramian fit data.csv --target label[/bold].",
+    epilog="Exit codes: 0 done, 1 something to mend, 2 wrong usage, 130 interrupted.",
+)
+
+Model = Annotated[Path, typer.Argument(help="A model from [bold]gramian fit[/bold].", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ (arrays X, y) or svmlight.", show_default=False)]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", metavar="COLUMN", help="The column of class labels.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(help="The seed of all random choices.")]
+Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file.")]
+Text = Annotated[
+    list[str] | None,
+    typer.Option("--text", metavar="COLUMN", help="A column to read as text; may be repeated.", show_default=False),
+]
+
+
+class Constraints(StrEnum):
+    """What a fit makes of labels; as MetricLearner's `constraints`."""
+
+    AUTO = "auto"
+    NEIGHBOURHOODS = "neighbourhoods"
+    TRIPLETS = "triplets"
+    PAIRS = "pairs"
+
+
+def show_version(wanted: bool) -> None:
+    """Write the version and end, if wanted."""
+    if wanted:
+        say(f"gramian {gramian.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Take the options of all commands; `run` has taken --debug out already."""
+
+
+@app.command(epilog="Example:  gramian demo --out demo")
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for pictures, model and report.")] = Path("demo"),
+) -> None:
+    """Show what it does, on handwritten digits, in less than a minute."""
+    from gramian.cli.demo import run_demo
+
+    run_demo(out)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "gramian fit people.csv --target job --components 8 --out people.skops\n\n"
+    "gramian fit big.parquet --target label --components 8 --stream\n\n"
+    "gramian fit rows.csv --pairs pairs.csv   (lines: row,row,1 near or -1 far)"
+)
+def fit(
+    data: Data,
+    target: Target = None,
+    components: Annotated[
+        str,
+        typer.Option(
+            "--components", "-r", metavar="N|auto", help="Numbers a sample; auto chooses by cross-validation."
+        ),
+    ] = "auto",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model is saved.")] = Path("model.skops"),
+    pairs: Annotated[
+        Path | None, typer.Option(help="CSV: two row numbers, 0 the first, and 1 or -1.", show_default=False)
+    ] = None,
+    triplets: Annotated[
+        Path | None, typer.Option(help="CSV of row numbers: anchor, near, far.", show_default=False)
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Read all rows in chunks; constant memory.")] = False,
+    max_rows: Annotated[int, typer.Option(min=0, help="Learn from so many random rows; 0 for all.")] = 200_000,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Store the state here; the same command goes on.", show_default=False)
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler.", metavar="ADDRESS", show_default=False)
+    ] = None,
+    constraints: Annotated[Constraints, typer.Option(help="What is made of labels; auto tries.")] = Constraints.AUTO,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for one a core.")] = -1,
+    text: Text = None,
+    encoding: Encoding = "utf8",
+    seed: Seed = 0,
+) -> None:
+    """Learn a distance from a file, and save it with all that prepares the columns."""
+    from gramian.cli.fitting import Request, fit_file
+    from gramian.cli.tables import Reading
+
+    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    way = constraints.value
+    fit_file(Request(data, out, reading, components, pairs, triplets, stream, dask, checkpoint, jobs, way))
+
+
+@app.command(epilog="Example:  gramian transform model.skops new.csv --keep id --out map.csv")
+def transform(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column to copy; may be repeated.", show_default=False)
+    ] = None,
+    encoding: Encoding = "utf8",
+) -> None:
+    """Map rows to their few numbers, z1, z2, ...; plain distances of these are the learned ones."""
+    from gramian.cli.mapping import map_file
+    from gramian.cli.tables import Reading
+
+    map_file(model, data, out, keep or [], Reading(encoding=encoding))
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "gramian neighbours model.skops data.csv --row 0 --row 17\n\n"
+    "gramian neighbours model.skops data.csv --queries new.csv --count 10 --out near.csv"
+)
+def neighbours(
+    model: Model,
+    data: Data,
+    queries: Annotated[
+        Path | None, typer.Option(help="Rows to search for; by default rows of the data.", show_default=False)
+    ] = None,
+    row: Annotated[
+        list[int] | None,
+        typer.Option(metavar="NUMBER", help="A query, by its row number; 0 is first.", show_default=False),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", "-k", help="Neighbours of each query.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A CSV file instead of a table.", show_default=False)
+    ] = None,
+    encoding: Encoding = "utf8",
+) -> None:
+    """Find the nearest rows in the learned distance."""
+    from gramian.cli.mapping import find_neighbours
+    from gramian.cli.tables import Reading
+
+    find_neighbours(model, data, queries, row or [], count, out, Reading(encoding=encoding))
+
+
+@app.command(epilog="Example:  gramian evaluate data.csv --target label --components 5")
+def evaluate(
+    data: Data,
+    target: Target = None,
+    components: Annotated[int, typer.Option("--components", "-r", min=1, help="Numbers a sample.")] = 2,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
+    neighbours: Annotated[int, typer.Option("--neighbours", "-k", min=1, help="Neighbours that vote.")] = 5,
+    max_rows: Annotated[int, typer.Option(min=0, help="Use so many random rows; 0 for all.")] = 2000,
+    text: Text = None,
+    encoding: Encoding = "utf8",
+    seed: Seed = 0,
+) -> None:
+    """Compare with plain distance, PCA, LDA and NCA by cross-validation."""
+    from gramian.cli.comparing import evaluate_file
+    from gramian.cli.tables import Reading
+
+    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    evaluate_file(data, components, folds, neighbours, reading)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "gramian embed distances.csv --components 2 --out map.csv\n\n"
+    "gramian embed known.csv --pairs   (lines: sample,sample,distance)"
+)
+def embed(
+    distances: Annotated[Path, typer.Argument(help="A matrix of distances, empty where unknown.", show_default=False)],
+    components: Annotated[
+        str, typer.Option("--components", "-r", metavar="N|auto", help="Dimensions of the map, or auto.")
+    ] = "2",
+    out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
+    pairs: Annotated[bool, typer.Option("--pairs", help="The file has lines: sample, sample, distance.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """Make a map from distances, some of which may be unknown."""
+    from gramian.cli.embedding import embed_file
+
+    embed_file(distances, out, components, pairs, seed)
+
+
+@app.command(epilog="Example:  gramian report model.skops train.csv --target label --test test.csv")
+def report(
+    model: Model,
+    data: Data,
+    target: Target = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    test: Annotated[
+        Path | None, typer.Option(help="Held-out rows, with which the model is judged.", show_default=False)
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(help="Rows are pictures, e.g. 8x8.", metavar="HxW", show_default=False)
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The heading.", show_default=False)] = None,
+    max_rows: Annotated[int, typer.Option(min=0, help="Show so many random rows.")] = 2000,
+    encoding: Encoding = "utf8",
+    seed: Seed = 0,
+) -> None:
+    """Write a page on a model: map, neighbours, confusion, features, and why."""
+    from gramian.cli.inspecting import report_file
+    from gramian.cli.tables import Reading
+
+    reading = Reading(target=target, max_rows=max_rows, seed=seed, encoding=encoding)
+    report_file(model, data, out, test, image_shape, title, reading)
+
+
+@app.command(epilog="Example:  gramian info model.skops")
+def info(model: Model) -> None:
+    """Show what a model holds and how it was learned."""
+    from gramian.cli.inspecting import show_model
+
+    show_model(model)
+
+
+def show_warning(message: Any, category: Any, *place: Any) -> None:
+    """Show a warning as a note, without the line of code it comes from; those of Python's own kind are left out."""
+    if not issubclass(category, DeprecationWarning | FutureWarning | PendingDeprecationWarning | ResourceWarning):
+        note(f"Note: {message}")
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command, and return its exit code.
+
+    It is 0 if all went well, 1 for a mistake of the user, 2 for wrong usage, and 130 if the user interrupted it.
+    """
+    debug = "--debug" in arguments
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning  # type: ignore[assignment]
+            app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        note(explain(error))
+        if not debug and not is_known(error):
+            note("This may be a defect of gramian: --debug shows where it happened.")
+        code = 1
+    else:
+        code = 0
+    if code == 130:
+        note("Interrupted. Files that were being written are as they were before.")
+    sys.stdout.flush()
+    return code
+
+
+def is_known(error: Exception) -> bool:
+    """Return True for errors that say themselves what to mend."""
+    from gramian.cli.mistakes import Mistake
+
+    return isinstance(error, Mistake | OSError | ValueError | MemoryError)

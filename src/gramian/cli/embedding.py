@@ -1,0 +1,79 @@
+"""`gramian embed`: a map from a file of distances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramian.cli.formats import kind_of
+from gramian.cli.mapping import OUTPUTS, Mapped, name_columns, open_writer, replaced_at_the_end
+from gramian.cli.mistakes import Mistake, check_folder
+from gramian.cli.screen import say
+from gramian.estimators import SStressMDS
+from gramian.execution import one_blas_thread
+from gramian.types import Matrix
+
+__all__ = ["embed_file", "read_numbers"]
+
+
+def embed_file(path: Path, out: Path, components: str, pairs: bool, seed: int) -> SStressMDS:
+    """Write a map in which samples have the distances of a file as nearly as possible, and return the model."""
+    if components != "auto" and not (components.isdigit() and int(components) > 0):
+        raise Mistake(f"--components {components} is not a number of components. Give a number, or auto.")
+    if out.suffix not in OUTPUTS:
+        raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
+    check_folder(out)
+    numbers = read_numbers(path)
+    model = SStressMDS(components if components == "auto" else int(components), random_state=seed, verbose=1)
+    with one_blas_thread():
+        if pairs:
+            fit_pairs(model, path, numbers)
+        else:
+            if numbers.ndim != 2 or numbers.shape[0] != numbers.shape[1]:
+                raise Mistake(
+                    f"{path} has {numbers.shape[0]} rows and {numbers.shape[1]} columns; a matrix of distances "
+                    "has as many rows as columns. For lines 'first,second,distance' give --pairs."
+                )
+            model.fit(numbers)
+    with replaced_at_the_end(out) as part, open_writer(part, out.suffix) as writer:
+        writer.write(name_columns(Mapped(model.embedding_, None)))
+    n, r = model.embedding_.shape
+    say(f"{n:,} samples in {r} dimensions, stress {model.stress_:.3g} (0 is perfect): {out}")
+    return model
+
+
+def fit_pairs(model: SStressMDS, path: Path, numbers: Matrix) -> None:
+    """Fit a model to lines of two samples and their distance."""
+    if numbers.shape[1] != 3:
+        raise Mistake(f"{path} has {numbers.shape[1]} columns; expected three with --pairs: first, second, distance.")
+    indices = numbers[:, :2]
+    if not np.array_equal(indices, np.round(indices)) or (indices < 0).any():
+        raise Mistake(f"{path} should name samples by whole numbers from 0 on in its first two columns.")
+    model.fit_pairs(indices.astype(np.int64), numbers[:, 2])
+
+
+def read_numbers(path: Path) -> Any:
+    """Return a file of numbers as an array; a heading and a first column of names are left out, empty cells are NaN."""
+    kind = kind_of(path)
+    if kind == "npz":
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            name = next((name for name in ("D", "X") if name in stored.files), None)
+            if name is None:
+                raise Mistake(f"{path} has no array D or X. It has: {', '.join(stored.files)}.")
+            return np.asarray(stored[name], dtype=np.float64)
+    import pandas as pd
+
+    try:
+        if kind == "parquet":
+            frame = pd.read_parquet(path)
+        else:
+            frame = pd.read_csv(path, header=None, sep=None, engine="python", dtype=str)
+            if pd.to_numeric(frame.iloc[0, 1:].dropna(), errors="coerce").isna().any():
+                frame = frame.iloc[1:]
+        if pd.to_numeric(frame.iloc[:, 0].dropna(), errors="coerce").isna().any():
+            frame = frame.iloc[:, 1:]
+        return frame.to_numpy(dtype=np.float64)
+    except (ValueError, UnicodeDecodeError, IndexError) as error:
+        raise Mistake(f"{path} should hold numbers only, besides a heading and a column of names: {error}.") from error

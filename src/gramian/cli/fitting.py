@@ -1,0 +1,257 @@
+"""`gramian fit`: a distance from a file."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
+
+import gramian
+from gramian.cli.formats import kind_of, read_blocks
+from gramian.cli.mistakes import Mistake, check_folder
+from gramian.cli.models import fit_preparation, without_settings
+from gramian.cli.screen import counting, note, say
+from gramian.cli.tables import (
+    Reading,
+    Table,
+    check_labels,
+    knows_labels,
+    load_table,
+    mend_columns,
+    parse_labels,
+    plain_labels,
+)
+from gramian.estimators import MetricLearner, MetricLearnerCV
+from gramian.execution import one_blas_thread
+from gramian.types import Matrix, Vector
+
+__all__ = ["Request", "fit_file"]
+
+#: The number of components is chosen on at most so many random rows.
+CHOOSING = 5000
+#: A stream starts from so many random rows of the whole file, and then reads it in chunks of so many.
+FIRST, CHUNK = 20_000, 20_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a fit."""
+
+    path: Path
+    out: Path
+    reading: Reading
+    components: str = "auto"
+    pairs: Path | None = None
+    triplets: Path | None = None
+    stream: bool = False
+    dask: str | None = None
+    checkpoint: Path | None = None
+    jobs: int = 1
+    constraints: str = "auto"
+
+
+def fit_file(request: Request) -> Any:
+    """Fit a model to a file, save it, and return it."""
+    check_request(request)
+    with open_execution(request) as execution, one_blas_thread():
+        if request.stream:
+            model = fit_stream(request, execution)
+        else:
+            tuples = request.pairs or request.triplets
+            # Tuples name rows of the file: all of them are read.
+            reading = replace(request.reading, max_rows=0, keep_unlabelled=True) if tuples else request.reading
+            table = load_table(request.path, reading)
+            tell_sample(request, table)
+            model = fit_table(request, table, execution)
+    gramian.save(model, request.out)
+    tell_result(request, model)
+    return model
+
+
+def check_request(request: Request) -> None:
+    """Raise a Mistake if options do not fit together, or the model cannot be written."""
+    kind = kind_of(request.path)
+    tuples = request.pairs or request.triplets
+    if request.pairs and request.triplets:
+        raise Mistake("--pairs and --triplets are both given. Choose one.")
+    if request.reading.target is None and not tuples and not knows_labels(request.path):
+        raise Mistake("Which column has the labels? Name it by --target, or give --pairs or --triplets.")
+    if request.stream and (tuples or kind in ("npz", "svmlight")):
+        raise Mistake("--stream reads labelled rows of CSV and Parquet files. Leave it out.")
+    if request.stream and request.components == "auto":
+        raise Mistake("--stream needs a number of components. Give it, for example: --components 8")
+    if request.stream and request.checkpoint:
+        raise Mistake("--checkpoint stores a fit of the whole file, not a stream. Leave out one of them.")
+    for path in (request.pairs, request.triplets):
+        if path is not None and not path.exists():
+            raise Mistake(f"There is no file {path}.")
+    if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
+        raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
+    check_folder(request.out)
+    if request.checkpoint is not None:
+        check_folder(request.checkpoint, "--checkpoint")
+
+
+def open_execution(request: Request) -> Any:
+    """Return a context with what does the work: threads, or the workers of a Dask cluster."""
+    if request.dask is None:
+        return nullcontext(request.jobs)
+    try:
+        from distributed import Client
+
+        from gramian.execution import Dask  # type: ignore[attr-defined, unused-ignore]
+    except ImportError as error:
+        raise Mistake("--dask needs Dask. Install it: pip install 'gramian[dask]'") from error
+    try:
+        client = Client(request.dask, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        text = f"No Dask scheduler answers at {request.dask}. Check the address, as in tcp://host:8786."
+        raise Mistake(text) from error
+    return nullcontext(Dask(client))
+
+
+def tell_sample(request: Request, table: Table) -> None:
+    """Tell how many rows are learned from, if not all."""
+    if 0 < request.reading.max_rows < table.n_rows:
+        note(
+            f"{table.n_rows:,} rows, of which {len(table.rows):,} random ones are learned from. --max-rows 0 takes "
+            "all; --stream learns from all in chunks."
+        )
+
+
+def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
+    """Return a pipeline fitted to a table: the steps that prepare the samples, and the learner."""
+    if table.y is not None and not (request.pairs or request.triplets):
+        check_labels(request.path, table.y)
+    with counting("preparing the columns", 1) as bar:
+        preparation = fit_preparation(table.X)
+        X = preparation.transform(table.X)
+        bar.advance(1)
+    X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.result_type(X.dtype, np.float32))
+    if request.components != "auto" and int(request.components) > X.shape[1]:
+        raise Mistake(f"--components {request.components} exceeds the {X.shape[1]} features. Choose at most so many.")
+    learner = make_learner(request, execution)
+    if request.pairs is not None:
+        tuples = read_tuples(request.pairs, 2, table.n_rows)
+        learner.fit_pairs(X, tuples[:, :2], read_signs(request.pairs, tuples[:, 2]))
+    elif request.triplets is not None:
+        learner.fit_triplets(X, read_tuples(request.triplets, 3, table.n_rows))
+    else:
+        learner = fit_labels(request, learner, X, table.y)
+    return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
+
+
+def fit_labels(request: Request, learner: Any, X: Any, y: Any) -> Any:
+    """Return a learner fitted to labels; of many rows, the number of components is chosen on a part."""
+    if not isinstance(learner, MetricLearnerCV) or len(y) <= CHOOSING:
+        return learner.fit(X, y)
+    note(f"The number of components is chosen on {CHOOSING:,} random rows.")
+    part = np.random.default_rng(request.reading.seed).permutation(len(y))[:CHOOSING]
+    learner.fit(X[part], y[part])
+    chosen, single = learner.best_params_["n_components"], learner.best_estimator_
+    return single.set_params(n_components=chosen, verbose=1).fit(X, y)
+
+
+def make_learner(request: Request, execution: Any) -> Any:
+    """Return a learner, not fitted, with the settings of the request."""
+    settings: dict[str, Any] = {"n_jobs": execution, "random_state": request.reading.seed, "verbose": 1}
+    settings["constraints"] = request.constraints
+    if request.checkpoint is not None:
+        settings["checkpoint"] = request.checkpoint
+    if request.components != "auto":
+        return MetricLearner(int(request.components), **settings)
+    if request.checkpoint is not None:
+        raise Mistake("--checkpoint needs a number of components. Give it, for example: --components 8")
+    single = MetricLearner(**settings | {"verbose": 0})
+    return MetricLearnerCV(estimator=single, random_state=request.reading.seed, verbose=1)
+
+
+def read_tuples(path: Path, n_indices: int, n_rows: int) -> Matrix:
+    """Return the whole numbers of a CSV file of three columns, shape (m, 3).
+
+    The first ones are row numbers of the data, 0 for its first row. A first line with letters is a heading.
+    """
+    import pandas as pd
+
+    try:
+        given = pd.read_csv(path, header=None, comment="#", dtype=str)
+        first = 1 if given.iloc[0].str.contains("[A-Za-z]").any() else 0
+        tuples = given.iloc[first:].to_numpy(dtype=np.float64)
+    except (ValueError, IndexError, UnicodeDecodeError) as error:
+        raise Mistake(f"{path} should hold whole numbers in three columns: {error}.") from error
+    if tuples.ndim != 2 or tuples.shape[1] != 3 or not np.array_equal(tuples, np.round(tuples)) or not len(tuples):
+        raise Mistake(f"{path} has {tuples.shape[1]} columns; expected lines of three whole numbers.")
+    indices = tuples[:, :n_indices]
+    wrong = np.flatnonzero((indices < 0).any(axis=1) | (indices >= n_rows).any(axis=1))
+    if len(wrong):
+        line = " ".join(f"{value:.0f}" for value in indices[wrong[0]])
+        raise Mistake(f"{path} names the rows {line}, but the rows of the data are 0 to {n_rows - 1}.")
+    return tuples.astype(np.int64)
+
+
+def read_signs(path: Path, signs: Vector) -> Vector:
+    """Return +1 and -1; raise a Mistake if others occur."""
+    if not np.isin(signs, (-1, 1)).all():
+        raise Mistake(f"The third column of {path} should be 1 for near and -1 for far.")
+    return signs
+
+
+def fit_stream(request: Request, execution: Any) -> Pipeline:
+    """Return a pipeline that has learned from all rows of a file in chunks; memory does not grow with the file.
+
+    A random sample of the file decides how columns are prepared and how is learned. Then the file is read again.
+    """
+    reading = replace(request.reading, max_rows=FIRST)
+    table = load_table(request.path, reading)
+    assert table.y is not None
+    check_labels(request.path, table.y)
+    note(f"{table.n_rows:,} rows. The first fit is to {len(table.rows):,} random ones, then all follow in chunks.")
+    preparation = fit_preparation(table.X)
+    learner = make_learner(request, execution)
+    learner.partial_fit(preparation.transform(table.X), table.y)
+    learner.set_params(verbose=0)
+    columns, target = [str(name) for name in table.X.columns], reading.target or ""
+    texts = [*reading.texts, target, *(str(c) for c in table.X.columns if table.X[c].dtype == object)]
+    held: list[Any] = []
+    for block in read_blocks(request.path, columns=[*columns, target], texts=texts, encoding=reading.encoding):
+        held.append(block.frame)
+        if sum(map(len, held)) >= CHUNK:
+            learn_chunk(request, preparation, learner, held, target)
+            held = []
+    if held:
+        learn_chunk(request, preparation, learner, held, target)
+    return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
+
+
+def learn_chunk(request: Request, preparation: Pipeline, learner: Any, held: list[Any], target: str) -> None:
+    """Continue a stream with the rows of some blocks; those without a label are left out."""
+    import pandas as pd
+
+    frame = pd.concat(held, ignore_index=True)
+    labels = parse_labels(frame.pop(target))
+    known = np.array([label is not None for label in labels])
+    if not known.any():
+        return
+    frame = mend_columns(request.path, frame, np.arange(len(frame)), request.reading.texts)
+    learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
+
+
+def tell_result(request: Request, model: Pipeline) -> None:
+    """Write what was learned, where it is, and what to do with it."""
+    learner = model.steps[-1][1]
+    r, d = learner.components_.shape
+    say(f"{r} numbers a sample, learned from {d} features. The fit ended: {learner.message_}.")
+    choice = getattr(learner, "choice_", None)
+    if choice is not None and choice.errors:
+        euclid = choice.errors.get("euclid")
+        plain = "" if euclid is None else f"; plain distance: {euclid:.1%}"
+        say(f"Error of nearest neighbours on rows held out for the choice: {choice.errors[choice.plan]:.1%}{plain}.")
+    target = f" --target {shlex.quote(request.reading.target)}" if request.reading.target else ""
+    say(f"Saved: {request.out}")
+    say(f"Next: gramian report {shlex.quote(str(request.out))} {shlex.quote(str(request.path))}{target}")

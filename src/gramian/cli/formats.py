@@ -1,0 +1,212 @@
+"""Files of tables: which kinds there are, and their rows in blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gramian.cli.mistakes import Mistake
+from gramian.cli.screen import counting
+
+__all__ = ["KINDS", "Block", "column_names", "kind_of", "read_blocks"]
+
+KINDS = {
+    "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"),
+    "parquet": (".parquet", ".pq"),
+    "npz": (".npz",),
+    "svmlight": (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz"),
+}
+DELIMITERS = ",;\t|"
+BLOCK_BYTES, BLOCK_ROWS = 1 << 22, 1 << 16
+#: Cells that stand for missing values, besides empty ones.
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?"]
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a file as a DataFrame, and the number of the first of them."""
+
+    frame: Any
+    start: int
+
+
+def kind_of(path: Path) -> str:
+    """Return the kind of a file by its name; raise a Mistake if it is missing or of an unknown kind."""
+    if not path.exists():
+        raise Mistake(f"There is no file {path}. Check its name and the folder: {Path.cwd()}")
+    if path.is_dir():
+        raise Mistake(f"{path} is a folder. Give a file.")
+    for kind, endings in KINDS.items():
+        if path.name.lower().endswith(endings):
+            return kind
+    known = ", ".join(ending for endings in KINDS.values() for ending in endings if not ending.endswith(".gz"))
+    raise Mistake(f"{path} is of an unknown kind. Its name should end with one of {known}.")
+
+
+def column_names(path: Path, encoding: str = "utf8") -> list[str]:
+    """Return the names of the columns of a CSV or Parquet file."""
+    if kind_of(path) == "parquet":
+        return open_parquet(path).schema_arrow.names
+    with open_csv(path, encoding) as reader:
+        return reader.schema.names
+
+
+def read_blocks(
+    path: Path,
+    *,
+    columns: list[str] | None = None,
+    texts: list[str] | None = None,
+    encoding: str = "utf8",
+    quiet: bool = False,
+) -> Iterator[Block]:
+    """Yield the rows of a CSV or Parquet file in blocks, with a bar.
+
+    Parameters
+    ----------
+    columns : list of str, optional
+        The columns that are read; all by default.
+    texts : list of str, optional
+        Columns of a CSV file that are read as text, whatever is in them.
+    """
+    kind = kind_of(path)
+    names = column_names(path, encoding)
+    check_names(path, names, columns)
+    if kind == "parquet":
+        yield from parquet_blocks(path, columns, quiet)
+    else:
+        yield from csv_blocks(path, columns, texts or [], encoding, quiet)
+
+
+def check_names(path: Path, names: list[str], wanted: list[str] | None) -> None:
+    """Raise a Mistake if a column occurs twice, or a column that is wanted is missing."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Mistake(f"{path} has two columns of the name {twice!r}. Rename one of them.")
+    missing = [name for name in wanted or [] if name not in names]
+    if missing:
+        raise Mistake(f"{path} has no column {missing[0]!r}. Its columns are: {', '.join(map(str, names[:30]))}.")
+
+
+def open_parquet(path: Path) -> Any:
+    """Return an open Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise Mistake(f"{path} is not a Parquet file, or was cut while it was written: {error}.") from error
+
+
+def parquet_blocks(path: Path, columns: list[str] | None, quiet: bool) -> Iterator[Block]:
+    """Yield the rows of a Parquet file in blocks."""
+    file, start = open_parquet(path), 0
+    with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
+        for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
+            yield Block(batch.to_pandas(), start)
+            start += batch.num_rows
+            bar.reach(start)
+
+
+def delimiter_of(path: Path, encoding: str) -> str:
+    """Return the character that separates the cells of a CSV file, the one that its first line has most of."""
+    import gzip
+
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "rb") as file:
+        try:
+            line = file.readline(1 << 20).decode(encoding, errors="replace")
+        except LookupError as error:
+            raise Mistake(f"--encoding {encoding} is not known. Give for example utf8, latin1 or cp1252.") from error
+    if not line.strip():
+        raise Mistake(f"{path} is empty, or begins with an empty line. Its first line should name the columns.")
+    return max(DELIMITERS, key=line.count)
+
+
+@contextlib.contextmanager
+def open_csv(path: Path, encoding: str, types: dict[str, Any] | None = None, columns: list[str] | None = None) -> Any:
+    """Return a context with a reader of blocks of a CSV file; `reader.place()` is the number of bytes read."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = {
+        "read_options": csv.ReadOptions(block_size=BLOCK_BYTES, encoding=encoding, use_threads=False),
+        "parse_options": csv.ParseOptions(delimiter=delimiter_of(path, encoding)),
+        "convert_options": csv.ConvertOptions(
+            column_types=types, include_columns=columns, null_values=MISSING, strings_can_be_null=True
+        ),
+    }
+    with pa.OSFile(str(path)) as raw:
+        stream = pa.CompressedInputStream(raw, "gzip") if path.name.endswith(".gz") else raw
+        try:
+            yield Reader(csv.open_csv(stream, **options), raw)
+        except pa.ArrowInvalid as error:
+            raise explain_csv(path, str(error), columns) from error
+        except UnicodeError as error:
+            raise Mistake(f"--encoding {encoding} does not fit {path}: {error}.") from error
+
+
+class Reader(NamedTuple):
+    """A reader of blocks, and the file it reads from."""
+
+    blocks: Any
+    raw: Any
+
+    @property
+    def schema(self) -> Any:
+        """The names and types of the columns."""
+        return self.blocks.schema
+
+
+def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding: str, quiet: bool) -> Iterator[Block]:
+    """Yield the rows of a CSV file in blocks; the first block decides the types of the columns."""
+    import pyarrow as pa
+
+    with open_csv(path, encoding) as reader:
+        types = {field.name: type_of(field.type) for field in reader.schema}
+    types |= dict.fromkeys(texts, pa.string())
+    start = 0
+    with (
+        counting(f"reading {path.name}", path.stat().st_size, "B", quiet=quiet) as bar,
+        open_csv(path, encoding, types, columns) as reader,
+    ):
+        for batch in reader.blocks:
+            yield Block(batch.to_pandas(), start)
+            start += batch.num_rows
+            bar.reach(reader.raw.tell())
+
+
+def type_of(found: Any) -> Any:
+    """Return the type of a column whose first block has some type: whole numbers may be followed by others."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(found) or pa.types.is_floating(found):
+        return pa.float64()
+    return pa.string() if pa.types.is_null(found) else found
+
+
+def explain_csv(path: Path, text: str, columns: list[str] | None) -> Mistake:
+    """Return the mistake behind an error of the reader of CSV files."""
+    if "invalid UTF8" in text or "UTF" in text:
+        return Mistake(f"{path} is not UTF-8 text. Name its encoding, for example: --encoding latin1")
+    if "Empty CSV" in text:
+        return Mistake(f"{path} has no rows. Its first line should name the columns, the others hold the data.")
+    cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
+    if cells:
+        return Mistake(
+            f"Line {cells[1]} of {path} has {cells[3]} cells; expected {cells[2]}, as in the first line. Mend it, or "
+            "quote cells that contain the separator."
+        )
+    value = re.search(r"column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+).*?: invalid value '(.*?)'", text)
+    if value:
+        number = int(value[1])
+        with contextlib.suppress(Mistake, IndexError):
+            name = (columns or column_names(path))[number]
+            line = f" in line {value[2]}" if value[2] else ""
+            return Mistake(
+                f"Column {name!r} of {path} holds {value[4]!r}{line}, but its first rows have the type {value[3]}. "
+                f"Mend the cell, or read the column as text: --text {name}"
+            )
+    return Mistake(f"{path} cannot be read as CSV: {text}")

@@ -1,0 +1,232 @@
+"""`gramian transform` and `gramian neighbours`: new rows in a learned distance."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.cli.formats import kind_of, read_blocks
+from gramian.cli.mistakes import Mistake, check_folder
+from gramian.cli.models import load_model, reading_of
+from gramian.cli.screen import print_table, say
+from gramian.cli.tables import Reading, load_table, mend_columns
+from gramian.types import Matrix, Vector
+
+__all__ = ["OUTPUTS", "find_neighbours", "map_file"]
+
+OUTPUTS = (".csv", ".parquet", ".npz")
+#: So many queries are shown as a table; more need a file.
+MOST_SHOWN = 20
+
+
+def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: Reading) -> int:
+    """Write the rows of a file in the learned distance, and return their number."""
+    if out.suffix not in OUTPUTS:
+        raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
+    check_folder(out)
+    model = load_model(model_path)
+    reading = reading_of(model, path, reading)
+    with replaced_at_the_end(out) as part, open_writer(part, out.suffix) as writer:
+        for mapped in map_blocks(model, path, keep, reading):
+            writer.write(name_columns(mapped))
+    say(f"{writer.n_rows:,} rows, {writer.n_columns} columns: {out}")
+    return writer.n_rows
+
+
+class Mapped(NamedTuple):
+    """Rows in the learned distance, (n, r), and a DataFrame of columns that are kept, or None."""
+
+    Z: Matrix
+    kept: Any
+
+
+def map_blocks(model: Any, path: Path, keep: list[str], reading: Reading) -> Iterator[Mapped]:
+    """Yield the rows of a file in the learned distance, some at a time."""
+    if kind_of(path) in ("npz", "svmlight"):
+        if keep:
+            raise Mistake(f"--keep copies columns, of which {path} has none. Leave it out.")
+        table = load_table(path, replace(reading, keep_unlabelled=True))
+        yield Mapped(model.transform(check_width(model, path, table.X)), None)
+        return
+    assert reading.columns is not None
+    columns = list(dict.fromkeys([*reading.columns, *keep]))
+    for block in read_blocks(path, columns=columns, texts=reading.texts, encoding=reading.encoding):
+        rows = np.arange(block.start, block.start + len(block.frame))
+        frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading.texts)
+        yield Mapped(model.transform(frame), block.frame[keep] if keep else None)
+
+
+def check_width(model: Any, path: Path, X: Any) -> Any:
+    """Return samples; raise a Mistake unless they have as many features as the model has learned from."""
+    wanted = getattr(model, "n_features_in_", X.shape[1])
+    if X.shape[1] > wanted or (X.shape[1] < wanted and isinstance(X, np.ndarray)):
+        raise Mistake(f"{path} has {X.shape[1]} features; the model has learned from {wanted}.")
+    if X.shape[1] < wanted:
+        # The last columns of a sparse file may be empty.
+        X = X.copy()
+        X.resize((X.shape[0], wanted))
+    return X
+
+
+def name_columns(mapped: Mapped) -> Any:
+    """Return a DataFrame: the columns that are kept, then z1, z2, ..."""
+    import pandas as pd
+
+    frame = pd.DataFrame(np.asarray(mapped.Z), columns=[f"z{index + 1}" for index in range(mapped.Z.shape[1])])
+    return frame if mapped.kept is None else pd.concat([mapped.kept.reset_index(drop=True), frame], axis=1)
+
+
+@contextlib.contextmanager
+def replaced_at_the_end(out: Path) -> Iterator[Path]:
+    """Return a context with a temporary file, which takes the place of `out` at its end; nothing stays on failure."""
+    handle, part = tempfile.mkstemp(dir=out.absolute().parent, prefix=f".{out.name}.", suffix=".part")
+    os.close(handle)
+    try:
+        yield Path(part)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, out)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
+
+
+class Writer:
+    """Writes DataFrames, one after the other, to a CSV, Parquet or NPZ file."""
+
+    def __init__(self, path: Path, suffix: str) -> None:
+        self.path, self.suffix = path, suffix
+        self.n_rows = self.n_columns = 0
+        self._file: Any = None
+        self._held: list[Any] = []
+
+    def write(self, frame: Any) -> None:
+        """Write the rows of a DataFrame."""
+        import pyarrow as pa
+        from pyarrow import csv
+        from pyarrow import parquet as pq
+
+        self.n_rows, self.n_columns = self.n_rows + len(frame), frame.shape[1]
+        if self.suffix == ".npz":
+            self._held.append(frame)
+            return
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if self._file is None:
+            open_file = pq.ParquetWriter if self.suffix == ".parquet" else csv.CSVWriter
+            self._file = open_file(str(self.path), table.schema)
+        self._file.write_table(table.cast(self._file.schema) if self.suffix == ".parquet" else table)
+
+    def close(self) -> None:
+        """End the file."""
+        if self._held:
+            import pandas as pd
+
+            frame = pd.concat(self._held, ignore_index=True)
+            own = [name for name in frame.columns if str(name)[0] == "z" and str(name)[1:].isdigit()]
+            others = {str(name): frame[name].to_numpy() for name in frame.columns if name not in own}
+            others = {name: column.astype(str) if column.dtype == object else column for name, column in others.items()}
+            with open(self.path, "wb") as file:
+                np.savez(file, Z=frame[own].to_numpy(), **others)
+        if self._file is not None:
+            self._file.close()
+
+
+@contextlib.contextmanager
+def open_writer(path: Path, suffix: str) -> Iterator[Writer]:
+    """Return a context with a writer of rows."""
+    writer = Writer(path, suffix)
+    try:
+        yield writer
+    finally:
+        writer.close()
+    if writer.n_rows == 0:
+        raise Mistake("The file has no rows: there is nothing to map.")
+
+
+class Found(NamedTuple):
+    """Row numbers of queries (m,), of their nearest rows (m, k), and the distances (m, k)."""
+
+    queries: Vector
+    rows: Matrix
+    distances: Matrix
+
+
+def find_neighbours(
+    model_path: Path, path: Path, queries: Path | None, rows: list[int], count: int, out: Path | None, reading: Reading
+) -> Found:
+    """Show or write the nearest rows of a file for queries: rows of another file, or of the same one."""
+    from sklearn.neighbors import NearestNeighbors
+
+    if out is not None:
+        check_folder(out)
+    model = load_model(model_path)
+    Z = map_all(model, path, reading)
+    asked = Z if queries is None else map_all(model, queries, reading)
+    wrong = next((row for row in rows if not 0 <= row < len(asked)), None)
+    if wrong is not None:
+        raise Mistake(f"--row {wrong} is not a row of {queries or path}: its rows are 0 to {len(asked) - 1}.")
+    chosen = np.array(rows, dtype=int) if rows else np.arange(len(asked))
+    own = queries is None
+    if count < 1 or count > len(Z) - own:
+        raise Mistake(f"--count {count} is not possible: {path} has {len(Z)} rows. Choose 1 to {len(Z) - own}.")
+    if out is None and len(chosen) > MOST_SHOWN:
+        raise Mistake(f"{len(chosen):,} queries are too many to show. Give some by --row, or write all: --out near.csv")
+    found = search(NearestNeighbors(n_neighbors=count + own).fit(Z), asked[chosen], chosen, own, count)
+    if out is None:
+        show_neighbours(found)
+    else:
+        write_neighbours(found, out)
+        say(f"{len(chosen):,} queries, {count} neighbours each: {out}")
+    return found
+
+
+def map_all(model: Any, path: Path, reading: Reading) -> Matrix:
+    """Return all rows of a file in the learned distance."""
+    return np.vstack([mapped.Z for mapped in map_blocks(model, path, [], reading_of(model, path, reading))])
+
+
+def search(index: Any, Z: Matrix, chosen: Vector, own: bool, count: int) -> Found:
+    """Return the nearest rows; a query that is itself a row is not its own neighbour."""
+    distances, rows = index.kneighbors(Z)
+    if own:
+        # The query itself may not be the first, where rows are equal.
+        others = rows != chosen[:, None]
+        others[others.all(axis=1), -1] = False
+        rows, distances = rows[others].reshape(-1, count), distances[others].reshape(-1, count)
+    return Found(chosen, rows, distances)
+
+
+def show_neighbours(found: Found) -> None:
+    """Show the nearest rows as a table."""
+    columns = ["query", *[f"{index + 1}." for index in range(found.rows.shape[1])]]
+    lines = [
+        [str(query), *[f"{row} ({distance:.3g})" for row, distance in zip(near, far, strict=True)]]
+        for query, near, far in zip(found.queries, found.rows, found.distances, strict=True)
+    ]
+    print_table(columns, lines, "Nearest rows, with their distances")
+
+
+def write_neighbours(found: Found, out: Path) -> None:
+    """Write a line for each query and neighbour: query, rank, row, distance."""
+    import pandas as pd
+
+    m, k = found.rows.shape
+    frame = pd.DataFrame(
+        {
+            "query": np.repeat(found.queries, k),
+            "rank": np.tile(np.arange(1, k + 1), m),
+            "row": found.rows.ravel(),
+            "distance": found.distances.ravel(),
+        }
+    )
+    with replaced_at_the_end(out) as part:
+        frame.to_csv(part, index=False)

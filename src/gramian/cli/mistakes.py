@@ -1,0 +1,47 @@
+"""Mistakes of users: each is told in a sentence or two, without a traceback."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+__all__ = ["Mistake", "check_folder", "explain"]
+
+
+class Mistake(Exception):
+    """Something the user can mend: the message says what, where, and what to do."""
+
+
+def check_folder(path: Path, option: str = "--out") -> None:
+    """Raise a Mistake unless a file can be made at the path: better before a long fit than after it."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise Mistake(f"{option} {path} is a folder. Give the name of a file in it.")
+    if not folder.is_dir():
+        raise Mistake(f"The folder {folder} of {option} {path} does not exist. Make it first: mkdir -p {folder}")
+    probe = folder / f".{path.name}.writable"
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise Mistake(f"{option} {path} cannot be written: {error.strerror}. Choose another folder.") from error
+
+
+def explain(error: Exception) -> str:
+    """Return what went wrong as a sentence, with what to do where that is known."""
+    notes = " ".join(getattr(error, "__notes__", []))
+    if isinstance(error, Mistake):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "The memory of this machine is too small. Give fewer rows by --max-rows, or use --stream."
+    if isinstance(error, OSError):
+        if error.errno == errno.ENOSPC:
+            return (
+                f"The disk is full: {error.filename or 'a file'} was not written. Free some space, or write elsewhere."
+            )
+        if error.errno == errno.EACCES or error.errno == errno.EPERM:
+            return f"{error.filename or error} may not be read or written: permission denied. Choose another path."
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}. {notes}".strip()
+    text = str(error).strip() or type(error).__name__
+    return f"{text} {notes}".strip()

@@ -1,0 +1,110 @@
+"""Models: how samples of each kind are prepared, and how a stored model reads new ones."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gramian.cli.formats import column_names, kind_of
+from gramian.cli.mistakes import Mistake
+from gramian.cli.screen import note
+from gramian.cli.tables import Reading
+from gramian.estimators import MetricLearner, MetricLearnerCV
+from gramian.files import load
+
+__all__ = ["fit_preparation", "learner_of", "load_model", "make_preparation", "reading_of", "without_settings"]
+
+
+def make_preparation(X: Any) -> Pipeline:
+    """Return the steps before a learner, not fitted: columns to numbers, missing values to medians, scales to 1."""
+    if issparse(X):
+        return Pipeline([("scale", StandardScaler(with_mean=False))])
+    steps = [("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler())]
+    if hasattr(X, "iloc"):
+        from skrub import TableVectorizer
+
+        steps.insert(0, ("columns", TableVectorizer()))
+    return Pipeline(steps)
+
+
+def fit_preparation(X: Any) -> Pipeline:
+    """Return the fitted steps before a learner; columns without values are told, and left out."""
+    if not issparse(X):
+        tell_empty_columns(X)
+    with warnings.catch_warnings():
+        # Columns without values are told above, in words of ours.
+        warnings.filterwarnings("ignore", message="Skipping features without any observed values")
+        warnings.filterwarnings("ignore", message=".*could not be parsed.*|.*Could not infer format.*")
+        return make_preparation(X).fit(X)
+
+
+def tell_empty_columns(X: Any) -> None:
+    """Tell which columns have no values; raise a Mistake if none has any."""
+    if hasattr(X, "columns"):
+        empty = [str(name) for name in X.columns if X[name].isna().all()]
+        total = X.shape[1]
+    else:
+        empty = [str(index) for index in np.flatnonzero(np.isnan(np.asarray(X, dtype=float)).all(axis=0))]
+        total = X.shape[1]
+    if len(empty) == total:
+        raise Mistake("No column has any values. Check the file and its separators.")
+    if empty:
+        note(f"Columns without any values are left out: {', '.join(empty[:10])}.")
+
+
+def learner_of(model: Any) -> Any:
+    """Return the fitted learner in a model, the last step of a pipeline or the model itself."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    found = next((step for step in steps if isinstance(step, MetricLearner | MetricLearnerCV)), None)
+    if found is None:
+        raise Mistake(f"The model is a {type(steps[-1]).__name__}; this command is for distances, from gramian fit.")
+    if not hasattr(found, "components_"):
+        raise Mistake("The model is not fitted. Make one with gramian fit.")
+    return found
+
+
+def without_settings(learner: Any) -> Any:
+    """Return a learner whose settings for this run alone, such as its checkpoint, are those of a new one."""
+    for each in [learner, *([learner.best_estimator_] if hasattr(learner, "best_estimator_") else [])]:
+        names = {"verbose": 0, "callback": None, "checkpoint": None, "n_jobs": None}
+        each.set_params(**{name: value for name, value in names.items() if name in each.get_params(deep=False)})
+    if isinstance(learner, MetricLearnerCV) and learner.estimator is not None:
+        without_settings(learner.estimator)
+    return learner
+
+
+def load_model(path: Path) -> Any:
+    """Return the model of a file."""
+    if not path.exists():
+        raise Mistake(f"There is no model {path}. Make one with gramian fit, or check the name.")
+    return load(path)
+
+
+def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
+    """Return how a file is read for a model: with the columns it has learned from, and texts as texts."""
+    learner_of(model)
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    names, kind = getattr(first, "feature_names_in_", None), kind_of(path)
+    if kind in ("npz", "svmlight"):
+        if names is not None:
+            raise Mistake(f"The model has learned from a table with columns; {path} has none. Give CSV or Parquet.")
+        return reading
+    if names is None:
+        raise Mistake(f"The model has learned from columns without names; {path} has names. Give an NPZ file.")
+    wanted = [str(name) for name in names]
+    present = column_names(path, reading.encoding)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        given = ", ".join(present[:30])
+        raise Mistake(f"{path} has no column {missing[0]!r}, from which the model has learned. It has: {given}.")
+    kinds = getattr(first, "kind_to_columns_", {})
+    texts = [str(name) for kind in ("low_cardinality", "high_cardinality") for name in kinds.get(kind, [])]
+    return replace(reading, columns=wanted, texts=texts)

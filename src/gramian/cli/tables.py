@@ -1,0 +1,244 @@
+"""Samples and labels from files, whole or a random sample of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.cli.formats import column_names, kind_of, read_blocks
+from gramian.cli.mistakes import Mistake
+from gramian.cli.screen import note
+from gramian.types import Vector
+
+__all__ = ["Reading", "Table", "check_labels", "knows_labels", "load_table", "mend_columns", "parse_labels"]
+
+#: A column of text in which at least this share of the cells are numbers is a column of numbers with a mistake.
+MOSTLY = 0.9
+
+
+class Table(NamedTuple):
+    """Samples, their labels or None, the numbers of their rows in the file, and how many rows the file has."""
+
+    X: Any
+    y: Vector | None
+    rows: Vector
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others; `texts`
+    are columns that are read as text; `max_rows` is the number of random rows that are kept, 0 for all. Rows without a
+    label are left out unless `keep_unlabelled`.
+    """
+
+    target: str | None = None
+    columns: list[str] | None = None
+    texts: list[str] = field(default_factory=list)
+    max_rows: int = 0
+    seed: int = 0
+    encoding: str = "utf8"
+    quiet: bool = False
+    keep_unlabelled: bool = False
+
+
+def load_table(path: Path, reading: Reading) -> Table:
+    """Return the samples and labels of a file of any kind; rows without a label are left out."""
+    kind = kind_of(path)
+    if kind == "npz":
+        table = load_arrays(path, reading)
+    elif kind == "svmlight":
+        table = load_svmlight(path, reading)
+    else:
+        table = load_frame(path, reading)
+    if table.n_rows == 0:
+        raise Mistake(f"{path} has a header and no rows. Add the data below the header.")
+    return table if reading.keep_unlabelled else drop_unlabelled(path, table)
+
+
+class Kept(NamedTuple):
+    """Rows of a stream that are kept, None if there are none, and their numbers."""
+
+    frame: Any
+    rows: Vector
+
+
+class Sampler:
+    """Keeps a random sample of at most so many rows of a stream, 0 for all rows, in their order."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.rng = size, np.random.default_rng(seed)
+        self.parts: list[Any] = []
+        self.numbers: list[Vector] = []
+        self.keys: list[Vector] = []
+        self.n_rows = 0
+
+    def add(self, frame: Any, start: int) -> None:
+        """Add rows; of more than twice as many as are kept, those of the smallest random keys stay."""
+        self.n_rows = start + len(frame)
+        self.parts.append(frame)
+        self.numbers.append(np.arange(start, self.n_rows))
+        self.keys.append(self.rng.random(len(frame)))
+        if self.size and sum(map(len, self.parts)) > 2 * self.size:
+            self._prune()
+
+    def _prune(self) -> None:
+        import pandas as pd
+
+        keys, numbers = np.concatenate(self.keys), np.concatenate(self.numbers)
+        frame = self.parts[0] if len(self.parts) == 1 else pd.concat(self.parts, ignore_index=True)
+        if self.size and len(keys) > self.size:
+            kept = np.sort(np.argpartition(keys, self.size - 1)[: self.size])
+            frame, keys, numbers = frame.iloc[kept], keys[kept], numbers[kept]
+        self.parts, self.keys, self.numbers = [frame], [keys], [numbers]
+
+    def result(self) -> Kept:
+        """Return the rows that are kept, and their numbers."""
+        if not self.parts:
+            return Kept(None, np.empty(0, int))
+        self._prune()
+        return Kept(self.parts[0].reset_index(drop=True), self.numbers[0])
+
+
+def load_frame(path: Path, reading: Reading) -> Table:
+    """Return the rows of a CSV or Parquet file as a DataFrame."""
+    sampler = Sampler(reading.max_rows, reading.seed)
+    target = reading.target
+    if target is not None and reading.columns is None and target not in (names := column_names(path, reading.encoding)):
+        raise Mistake(f"{path} has no column {target!r}. Its columns are: {', '.join(names[:30])}.")
+    columns = None if reading.columns is None else [*reading.columns, *([] if target is None else [target])]
+    texts = [*reading.texts, *([] if target is None else [target])]
+    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding, quiet=reading.quiet):
+        sampler.add(block.frame, block.start)
+    frame, rows = sampler.result()
+    if frame is None or len(frame) == 0:
+        return Table(None, None, rows, 0)
+    labels = None if target is None else parse_labels(frame.pop(target))
+    if frame.shape[1] == 0:
+        raise Mistake(f"{path} has no column besides {target!r}. Samples need at least one.")
+    return Table(mend_columns(path, frame, rows, reading.texts), labels, rows, sampler.n_rows)
+
+
+def mend_columns(path: Path, frame: Any, rows: Vector, texts: list[str]) -> Any:
+    """Return a DataFrame whose columns of numbers are numbers; raise a Mistake if one has a few cells of text."""
+    import pandas as pd
+
+    for name in frame.columns:
+        column = frame[name]
+        if name in texts or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
+            continue
+        known = column.dropna()
+        if len(known) == 0:
+            continue
+        numbers = pd.to_numeric(known, errors="coerce")
+        share = float(numbers.notna().mean())
+        if share == 1 and not any(isinstance(cell, bool) for cell in known):
+            frame[name] = pd.to_numeric(column, errors="coerce")
+        elif share >= MOSTLY:
+            position = int(np.flatnonzero(numbers.isna().to_numpy())[0])
+            place = int(rows[column.index.get_loc(known.index[position])])
+            raise Mistake(
+                f"Column {name!r} of {path} holds numbers, but {known.iloc[position]!r} in line {place + 2}. Mend the "
+                f"cell (an empty one is missing), or read the column as text: --text {name}"
+            )
+    return frame
+
+
+def parse_labels(column: Any) -> Vector:
+    """Return labels as texts, or as whole numbers if all are; None where a label is missing."""
+    import pandas as pd
+
+    missing = column.isna().to_numpy()
+    labels = np.array([None if gone else str(label) for label, gone in zip(column, missing, strict=True)], dtype=object)
+    numbers = pd.to_numeric(column[~missing], errors="coerce")
+    if len(numbers) and numbers.notna().all() and (numbers == numbers.round()).all():
+        labels[~missing] = numbers.astype(np.int64).to_numpy()
+    return labels
+
+
+def drop_unlabelled(path: Path, table: Table) -> Table:
+    """Return a table without the rows that have no label."""
+    if table.y is None:
+        return table
+    known = np.array([label is not None for label in table.y])
+    if known.all():
+        return table._replace(y=plain_labels(table.y))
+    if not known.any():
+        raise Mistake(f"No row of {path} has a label. Check --target.")
+    note(f"{np.count_nonzero(~known)} rows without a label are left out.")
+    X = table.X[known].reset_index(drop=True) if hasattr(table.X, "iloc") else table.X[known]
+    return Table(X, plain_labels(table.y[known]), table.rows[known], table.n_rows)
+
+
+def plain_labels(labels: Vector) -> Vector:
+    """Return labels as an array of whole numbers, or of texts."""
+    if labels.dtype != object:
+        return labels
+    whole = all(isinstance(label, int | np.integer) for label in labels)
+    return labels.astype(np.int64) if whole else labels.astype(str)
+
+
+def check_labels(path: Path, y: Vector) -> None:
+    """Raise a Mistake unless the labels are those of two or more classes, with samples that share one."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) == 1:
+        raise Mistake(f"All rows of {path} have the label {classes[0]!s}. Two or more classes are needed.")
+    if counts.max() == 1 or (len(classes) > 100 and len(classes) > len(y) / 3):
+        raise Mistake(
+            f"The labels of {path} have {len(classes)} different values in {len(y)} rows: they are no classes. For "
+            "numbers, use gramian.MetricLearner().fit_targets in Python."
+        )
+
+
+def sample_rows(n: int, reading: Reading) -> Vector:
+    """Return the random rows that are kept of n, in their order."""
+    if not reading.max_rows or n <= reading.max_rows:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(reading.seed).permutation(n)[: reading.max_rows])
+
+
+def load_arrays(path: Path, reading: Reading) -> Table:
+    """Return the arrays X and y of an NPZ file; another name of y is `--target`."""
+    import zipfile
+
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
+        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {error}.") from error
+    if "X" not in arrays:
+        raise Mistake(f"{path} has no array X, but {', '.join(arrays) or 'none'}. Save it by np.savez(path, X=X, y=y).")
+    X, name = arrays["X"], reading.target or "y"
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise Mistake(f"X in {path} has shape {X.shape} and type {X.dtype}; expected numbers in rows and columns.")
+    if reading.target and name not in arrays:
+        raise Mistake(f"{path} has no array {name!r}. It has: {', '.join(arrays)}.")
+    labels = arrays.get(name)
+    if labels is not None and labels.shape != (len(X),):
+        raise Mistake(f"{name} in {path} has shape {labels.shape}; expected ({len(X)},), a label for each row of X.")
+    rows = sample_rows(len(X), reading)
+    return Table(X[rows], None if labels is None else labels[rows], rows, len(X))
+
+
+def load_svmlight(path: Path, reading: Reading) -> Table:
+    """Return the sparse samples and the labels of a file in the format of svmlight."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path))
+    except (ValueError, OverflowError) as error:
+        raise Mistake(f"{path} is not in svmlight's format, 'label column:value ...': {error}.") from error
+    if (y == np.round(y)).all():
+        y = y.astype(np.int64)
+    rows = sample_rows(X.shape[0], reading)
+    return Table(X[rows], y[rows], rows, X.shape[0])
+
+
+def knows_labels(path: Path) -> bool:
+    """Return True for kinds of files that hold labels without naming them."""
+    return kind_of(path) in ("npz", "svmlight")
