@@ -35,6 +35,7 @@ SECTIONS = {
     "pairs": "Distances from pairs",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
+    "whole": "Whole fits",
     "targets": "Distances from continuous targets",
     "threads": "Whole fits with one and two threads",
     "memory": "Memory of a fit on tall data",
