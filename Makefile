@@ -75,18 +75,24 @@ wheel: $(DOCS)
 	rm -rf dist
 	$(DOCS_PYTHON) -m build --outdir dist
 
-# The examples of README and of the guides with the installed wheel alone, in an environment of its own.
+# The examples of README and guides with the installed wheel alone, then all examples with the wheel and its extras, in
+# an environment of its own.
+WHEEL_PYTEST := venv/bin/python -I -m pytest -q -c /dev/null --rootdir=. -p no:cacheprovider -W error \
+  -o doctest_optionflags="NORMALIZE_WHITESPACE ELLIPSIS"
+WHEEL_PAGES := README.md docs/start.md docs/guides docs/choices.md docs/low-level.md docs/messages.md docs/from-nca.md \
+  docs/from-pymanopt.md docs/metric-learn.md docs/estimators.md docs/architecture.md docs/contributing.md
 test-wheel: wheel
 	rm -rf build/wheel
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl pytest
 	cp -r README.md docs build/wheel
+	cp CONTRIBUTING.md build/wheel/docs/contributing.md
 	rm -rf build/wheel/docs/api build/wheel/docs/gallery
-	cd build/wheel && venv/bin/python -I -m pytest -q -c /dev/null --rootdir=. --doctest-glob="*.md" \
-	  -o doctest_optionflags="NORMALIZE_WHITESPACE ELLIPSIS" -W error README.md docs
-	cd build/wheel && venv/bin/python -I -m pytest -q -c /dev/null --rootdir=. -W error \
-	  -o doctest_optionflags="NORMALIZE_WHITESPACE ELLIPSIS" --doctest-modules --pyargs gramian \
-	  --ignore-glob="*unfolding.py"
+	cd build/wheel && $(WHEEL_PYTEST) --doctest-glob="*.md" $(WHEEL_PAGES)
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  "$$(ls dist/*.whl)[plot,files,tables,dask,cli]"
+	cd build/wheel && $(WHEEL_PYTEST) --doctest-glob="*.md" docs/files.md docs/large-data.md docs/plotting.md
+	cd build/wheel && $(WHEEL_PYTEST) --doctest-modules --pyargs gramian --ignore-glob="*unfolding.py"
 
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments

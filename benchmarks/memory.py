@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from time import sleep
 
 import numpy as np
@@ -20,10 +21,19 @@ def resident() -> float:
 
 
 class PeakMemory:
-    """Watches the resident memory while it is entered; `rise` is the peak over what it was before, in GB."""
+    """Watches the memory while it is entered; `rise` is the peak over what it was before, in GB.
+
+    Parameters
+    ----------
+    measure : callable
+        Returns the memory in GB; by default that of the process, with the pages of files.
+    """
+
+    def __init__(self, measure: Callable[[], float] = resident) -> None:
+        self._measure = measure
 
     def __enter__(self) -> PeakMemory:
-        self._before = self._peak = resident()
+        self._before = self._peak = self._measure()
         self._done = threading.Event()
         self._watch = threading.Thread(target=self._run)
         self._watch.start()
@@ -31,7 +41,7 @@ class PeakMemory:
 
     def _run(self) -> None:
         while not self._done.is_set():
-            self._peak = max(self._peak, resident())
+            self._peak = max(self._peak, self._measure())
             sleep(0.005)
 
     def __exit__(self, *error: object) -> None:

@@ -28,7 +28,7 @@ from harness.timing import limit_threads, print_heading
 
 GIGABYTES, LIMIT = 6.0, 2.0
 FEATURES, RANK, NOISE = 200, 5, 0.5
-#: Rows of a row group of the table, and of a batch.
+#: Rows of a row group of the table.
 ROWS = 1 << 16
 #: Rows on which streaming from the table is compared to streaming from memory.
 COMPARED = 1 << 19
@@ -105,7 +105,7 @@ def run_child(kind: str, path: str, limit: float) -> None:
     memory.start()
     begin = perf_counter()
     with limit_threads():
-        model = FITS[kind](open_table(path, "y", batch_rows=ROWS), Path(path).parent)
+        model = FITS[kind](open_table(path, "y"), Path(path).parent)
     seconds = perf_counter() - begin
     X, y = next(make_rows(10_000, seed=7))
     error = float(np.mean((model.predict(X) - y) ** 2)) / NOISE**2
@@ -122,7 +122,7 @@ def measure_child(kind: str, path: Path, limit: float) -> dict[str, float]:
 
 def stream_share(path: Path) -> float:
     """Return the rate of a stream from a table over that of the same rows in memory, the best of three turns."""
-    table = open_table(path, "y", batch_rows=ROWS)
+    table = open_table(path, "y")
     in_memory = []
     for batch in table:
         in_memory.append(batch)

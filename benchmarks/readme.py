@@ -1,4 +1,4 @@
-"""Writes the tables of README.md from what is stored: `python -m benchmarks.readme`.
+"""Writes the tables of README.md from what is stored: `python -m benchmarks.readme`. `make bench` does so too.
 
 A table stands between the comments `<!-- name: ... -->` and `<!-- end of name -->`. Its figures come from
 benchmarks/results.json; a test compares the page with them.
@@ -10,8 +10,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import SECTIONS
-from benchmarks.rows import Row, load_rows
+from benchmarks.rows import Row, load_rows, load_sections
 from harness.store import write_text
 from harness.tables import markdown_table
 
@@ -78,7 +77,7 @@ def seconds_of(row: Row) -> tuple[str, str]:
 
 def speed_table() -> str:
     """Return our seconds beside those of other libraries, and how often ours go into theirs."""
-    rows = load_rows(SECTIONS)
+    rows = load_rows(load_sections())
     lines = []
     for task, beside, title in RACES:
         row = find_row(rows, task, beside)
@@ -89,7 +88,7 @@ def speed_table() -> str:
 
 def goals_line() -> str:
     """Return how many goals of speed and accuracy are met."""
-    rows = load_rows(SECTIONS)
+    rows = load_rows(load_sections())
     met = sum(row.met for row in rows)
     return f"{met} of {len(rows)} goals that we set ourselves are met; [the page](docs/measured.md) names the others."
 
@@ -113,5 +112,10 @@ def put_between(found: re.Match[str], text: str) -> str:
     return f"{found[1]}\n{text}\n\n{found[2]}"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the tables anew."""
     write_text(PAGE, fill_tables(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()

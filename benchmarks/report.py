@@ -2,7 +2,7 @@
 
 Prints one table of numbers and goals. Stores it in benchmarks/results.json with commit, machine, versions and threads.
 Writes it to docs/measured.md together with what each benchmark prints. Benchmarks that are not named keep their stored
-results.
+results. The tables of README.md are written anew.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from benchmarks import readme
 from benchmarks.rows import HEADINGS, Row, load_rows, save_section
 from harness.provenance import collect_provenance
 from harness.store import write_text
@@ -34,6 +35,7 @@ SECTIONS = {
     "pairs": "Distances from pairs",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
+    "whole": "Whole fits",
     "targets": "Distances from continuous targets",
     "threads": "Whole fits with one and two threads",
     "memory": "Memory of a fit on tall data",
@@ -110,6 +112,7 @@ def main(names: list[str]) -> None:
             continue
         save_section(name, rows, provenance)
         write_text(PAGE, format_page(read_page_sections() | {name: f"{provenance}.\n\n{text}"}))
+    readme.main()
     print("\n" + text_table(HEADINGS, stored_cells()))
 
 

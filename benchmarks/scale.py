@@ -54,7 +54,7 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
     """Yield the client of a cluster of so many processes of one thread, without a limit of memory."""
     from distributed import Client, LocalCluster
 
-    options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
         yield client
 

@@ -1,11 +1,11 @@
 """A model of the time of an iteration on a Dask cluster, against measured runs; and what it says of large problems.
 
-    T = a + b S + n c / (W g(W)) + 2 k d r s W / B
+    T = a + b W + n c / (W g(W)) + traffic
 
-a + b S is what the cluster costs for S shards, from iterations on blocks of ten samples. n c is the time of the work on
-n measurements with one worker, from one run. g(W) is the share of its speed that a worker keeps if W of them work on
-one machine, from bare products. The last part is the traffic of k arrays (d, r) of s bytes to and from each worker over
-a network of B bytes a second; on one machine it is too small to be seen.
+a + b W is what the cluster costs for W workers, from iterations on blocks of ten samples. n c is the time of work on n
+measurements with one worker, from one run. g(W) is the share of its speed that a worker keeps if W of them work on
+one machine, from bare products. The traffic is that of arrays (d, r), a direction to all workers and a pull from each,
+over a network; on one machine it is too small to be seen.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import scipy.sparse
 from benchmarks.neighbours import run_quietly
 from benchmarks.rows import Row
 from benchmarks.scale import Task, Timing, local_cluster, time_iterations
+from gramian.execution.held import FAN_IN
 from gramian.features import Sparse
 from gramian.measurements import Pairs
 from harness.timing import limit_threads, print_heading
@@ -27,8 +28,6 @@ from harness.timing import limit_threads, print_heading
 SIZES, WORKERS = (1_000_000, 300_000, 100_000), (1, 2)
 # The goal of the largest relative error.
 ERROR = 0.25
-# Shards of the runs that the costs of the cluster are fitted to.
-SHARDS = (4, 16)
 # Arrays (d, r) that go to every worker in an iteration, and that come back: a direction, and the pull.
 DOWN, UP = 1, 1
 # The large problem: pairs, samples, entries of a sample, features, rank; and the network, in bytes a second.
@@ -39,22 +38,28 @@ class Model(NamedTuple):
     """The parts of the time of an iteration, in seconds, and the shares of speed by number of workers."""
 
     fixed: float
-    per_shard: float
+    per_worker: float
     per_measurement: float
     shares: dict[int, float]
 
-    def seconds(self, n: int, n_shards: int, n_workers: int) -> float:
+    def overhead(self, n_workers: int) -> float:
+        """Return the seconds of an iteration that the cluster takes."""
+        return self.fixed + self.per_worker * n_workers
+
+    def seconds(self, n: int, n_workers: int) -> float:
         """Return the seconds of an iteration on n measurements."""
         share = self.shares.get(n_workers, 1.0)
-        return self.fixed + self.per_shard * n_shards + n * self.per_measurement / (n_workers * share)
+        return self.overhead(n_workers) + n * self.per_measurement / (n_workers * share)
 
 
-def fit_overhead(n_workers: int) -> tuple[float, float]:
-    """Return the seconds of an iteration on tiny blocks: without shards, and for each shard."""
-    with local_cluster(n_workers) as client:
-        seconds = [time_iterations(client, Task(10 * count, 5, 2, count), 12).seconds for count in SHARDS]
-    slope = max((seconds[1] - seconds[0]) / (SHARDS[1] - SHARDS[0]), 0.0)
-    return max(seconds[0] - slope * SHARDS[0], 0.0), slope
+def fit_overhead(n_blocks: int) -> tuple[float, float]:
+    """Return the seconds of an iteration on tiny blocks: without workers, and for each worker."""
+    seconds = []
+    for count in WORKERS:
+        with local_cluster(count) as client:
+            seconds.append(time_iterations(client, Task(10 * n_blocks, 5, 2, n_blocks), 20).seconds)
+    slope = max(seconds[1] - seconds[0], 0.0)
+    return max(seconds[0] - slope, 0.0), slope
 
 
 def measure(task: Task, sizes: tuple[int, ...]) -> dict[tuple[int, int], Timing]:
@@ -69,18 +74,18 @@ def measure(task: Task, sizes: tuple[int, ...]) -> dict[tuple[int, int], Timing]
 
 def replay(task: Task, sizes: tuple[int, ...]) -> tuple[Model, float]:
     """Print measured and modelled seconds of all runs; return the model, and its largest relative error."""
-    fixed, per_shard = fit_overhead(2)
-    print(f"cluster: {1e3 * fixed:.1f} ms an iteration and {1e3 * per_shard:.2f} ms for each shard")
+    fixed, per_worker = fit_overhead(task.n_blocks)
+    print(f"cluster: {1e3 * fixed:.1f} ms an iteration and {1e3 * per_worker:.2f} ms for each worker")
     timings, largest = measure(task, sizes), sizes[0]
     products = {count: timings[largest, count].products for count in WORKERS}
     shares = {count: products[1] / (count * products[count]) for count in WORKERS}
-    work = max(timings[largest, 1].seconds - fixed - per_shard * task.n_blocks, 0.0)
-    model = Model(fixed, per_shard, work / largest, shares)
+    work = max(timings[largest, 1].seconds - fixed - per_worker, 0.0)
+    model = Model(fixed, per_worker, work / largest, shares)
     print(f"work: {1e9 * model.per_measurement:.0f} ns a measurement; two workers keep {shares[2]:.2f} of their speed")
     print(f"{'measurements':>14}{'workers':>9}{'measured':>12}{'model':>12}{'error':>9}")
     errors = []
     for (n, count), timing in timings.items():
-        modelled = model.seconds(n, task.n_blocks, count)
+        modelled = model.seconds(n, count)
         errors.append(abs(modelled / timing.seconds - 1))
         fitted = "  (fitted)" if (n, count) == (largest, 1) else ""
         print(f"{n:14d}{count:9d}{1e3 * timing.seconds:9.1f} ms{1e3 * modelled:9.1f} ms{errors[-1]:9.1%}{fitted}")
@@ -107,6 +112,14 @@ def seconds_a_column(n: int = 20_000, m: int = 200_000, d: int = 100_000, r: int
     return (middle - begin) / (X.X.nnz * r), (end - middle) / (m * r)
 
 
+def received(n_workers: int) -> int:
+    """Return the number of arrays that the busiest processes receive, one after the other, for a sum over workers."""
+    total = 0
+    while n_workers > FAN_IN:
+        total, n_workers = total + FAN_IN, -(-n_workers // FAN_IN)
+    return total + n_workers
+
+
 def extrapolate(model: Model, entry: float, pair: float) -> list[float]:
     """Print the parts of an iteration of the large problem for numbers of workers; return the seconds."""
     size = 4 * FEATURES * RANK
@@ -119,9 +132,9 @@ def extrapolate(model: Model, entry: float, pair: float) -> list[float]:
     print(f"{'workers':>8}{'work':>11}{'down':>11}{'up':>11}{'cluster':>11}{'iteration':>12}{'efficiency':>12}")
     totals = []
     for count in (1, 4, 16, 64, 256, 1024, 4096):
-        # A copy to all workers goes along a tree; totals come to one process, which adds them.
-        down, up = DOWN * size * np.ceil(np.log2(count + 1)) / NETWORK, UP * size * count / NETWORK
-        cluster = model.fixed + model.per_shard * count
+        # A copy to all workers goes along a tree of two branches; totals come back along one of eight.
+        down, up = DOWN * size * np.ceil(np.log2(count + 1)) / NETWORK, UP * size * received(count) / NETWORK
+        cluster = model.overhead(count)
         total = work / count + down + up + cluster
         totals.append(float(total))
         numbers = f"{work / count:9.1f} s{down:9.1f} s{up:9.1f} s{cluster:9.1f} s{total:10.1f} s"

@@ -13,8 +13,6 @@ from reference import escape_names, write_reference  # noqa: E402
 import gramian  # noqa: E402
 
 write_reference(HERE / "api")
-# Pages that a checkout may be without.
-OPTIONAL = ("command-line", "scale")
 
 project, author = "Gramian", "The Gramian developers"
 copyright = author
@@ -50,6 +48,8 @@ sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/plot_",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("gramian",),
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
@@ -94,15 +94,21 @@ def skip_routing(app, what, name, value, skip, options):
     return True if name == "get_metadata_routing" or re.fullmatch(r"set_\w+_request", name) else None
 
 
+def unlisted_pages():
+    """Return the names of pages that no table of contents names: the guides list them last."""
+    texts = [page.read_text(encoding="utf-8") for page in HERE.glob("*.md")]
+    tables = [table for text in texts for table in re.findall(r"```{toctree}\n(.*?)```", text, re.S)]
+    listed = {entry.rpartition("<")[2].rstrip(">") for table in tables for entry in table.splitlines()}
+    return sorted(page.stem for page in HERE.glob("*.md") if page.stem not in listed and page.stem != "index")
+
+
 def link_to_pages(app, docname, source):
     """Let links to CONTRIBUTING and CHANGELOG of the checkout lead to their pages on the site."""
     up = "../" * docname.count("/")
     for name in ("CONTRIBUTING", "CHANGELOG"):
         source[0] = source[0].replace(f"](../{up}{name}.md", f"]({up}{name.lower()}.md")
     if docname == "guide":
-        entries = source[0].splitlines()
-        missing = {name for name in OPTIONAL if not (HERE / f"{name}.md").exists()}
-        source[0] = "\n".join(entry for entry in entries if entry not in missing)
+        source[0] = source[0].replace("\nothers\n", "".join(f"\n{name}" for name in unlisted_pages()) + "\n")
     # An empty line ends an example for the doctest, and is not shown.
     source[0] = re.sub(r"\n\n```(?=\n|$)", "\n```", source[0])
     # Anchors in HTML are targets of MyST.

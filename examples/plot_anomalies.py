@@ -39,7 +39,7 @@ figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for axes, (name, (A, B, C)) in zip(panels, spaces.items(), strict=True):
     usual, odd = scores_of(A, B), scores_of(A, C)
     area = roc_auc_score(np.repeat([0, 1], [len(usual), len(odd)]), np.concatenate([usual, odd]))
-    bins = np.linspace(0, max(usual.max(), odd.max()), 40)
+    bins = np.linspace(0, np.percentile(np.concatenate([usual, odd]), 99), 40)
     axes.hist(usual, bins, density=True, alpha=0.7, label="digits 0 to 7")
     axes.hist(odd, bins, density=True, alpha=0.7, label="digits 8 and 9, never seen")
     axes.set_title(f"{name}: area under the ROC curve {area:.2f}")

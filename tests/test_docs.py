@@ -81,3 +81,15 @@ def test_diffs_on_how_to_add_a_part_fit_the_files_they_change():
     assert len(found) == 3
     for name, unchanged in found:
         assert "\n".join(unchanged) in (root / name).read_text()
+
+
+def test_the_page_on_messages_quotes_what_the_source_says():
+    """Each warning in the table is text of the source; dots stand for what differs."""
+    files = Path(gramian.__file__).parent.rglob("*.py")
+    source = "\n".join(re.sub(r'"\s*\n\s*f?"', "", path.read_text()) for path in files)
+    table = (ROOT / "docs" / "messages.md").read_text().partition("## Warnings")[2].partition("## Errors")[0]
+    quoted = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert len(quoted) >= 10
+    for text in quoted:
+        for part in text.split("..."):
+            assert part.strip(" :") in source, part

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from gramian import MetricLearner, MetricLearnerCV, PSDRegressor, progress
 from gramian._kernels.compiled import WATCHERS
 from gramian.progress import ProgressBar, ProgressPrinter, make_reporter, shows_bars
+from gramian.solvers import Record
 
 pytest.importorskip("tqdm")
 
@@ -59,7 +60,7 @@ def test_cross_validation_counts_the_fits_of_all_folds(terminal, wine):
     learner = MetricLearner(constraints="triplets")
     MetricLearnerCV([1, 2], estimator=learner, cv=2, random_state=0, verbose=1).fit(*wine)
     shown = terminal.getvalue()
-    assert shown.index("choosing plans") < shown.index("1/4 [") < shown.index("learning from all data")
+    assert shown.index("fold 1 of 2: choosing plans") < shown.index("1/4 [") < shown.index("learning from all data")
     assert "fold 2 of 2: best" in shown
 
 
@@ -76,12 +77,23 @@ def test_there_are_lines_without_a_terminal_without_tqdm_and_for_two(terminal, m
 
 
 def test_lines_name_the_plan_that_is_tried_and_are_seconds_apart(monkeypatch):
-    screen, clock = io.StringIO(), iter([0.0, 0.0, 1.0, 3.0, 3.0])
-    monkeypatch.setattr(progress, "perf_counter", lambda: next(clock))
+    screen, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "perf_counter", lambda: clock.now)
     printer = ProgressPrinter(file=screen)
-    for index, name in enumerate(["trying pairs", "trying triplets", "trying others"]):
+    for index, (now, name) in enumerate([(0.0, "trying pairs"), (1.0, "trying triplets"), (3.0, "trying others")]):
+        clock.now = now
         printer.step(name, index, 3)
     assert screen.getvalue() == "trying pairs: 1 of 3\ntrying others: 3 of 3\n"
+
+
+def test_long_iterations_have_lines_of_their_own(monkeypatch):
+    screen, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "perf_counter", lambda: clock.now)
+    printer = ProgressPrinter(every=10, file=screen)
+    for index, now in enumerate([0.0, 1.0, 2.0, 4.0, 5.0]):
+        clock.now = now
+        printer.iteration(Record(index, 1.0, 1.0, 1.0, now, 2.0))
+    assert [int(line.split()[0]) for line in screen.getvalue().splitlines()[1:]] == [0, 3]
 
 
 def test_compilation_is_written_above_the_bar(terminal):

@@ -163,6 +163,17 @@ def test_files_that_are_not_there(tmp_path):
         open_table([])
 
 
+def test_the_size_of_a_batch(rng, tmp_path, monkeypatch):
+    path = write(tmp_path / "a.parquet", rng.standard_normal((100, 4)))
+    assert open_table(path).batch_rows == 65536
+    monkeypatch.setattr("gramian.tables.table.BATCH", 32 * 4 * 8)
+    assert open_table(path).batch_rows == 32
+    assert open_table(path, dtype=np.float32).batch_rows == 64
+    assert {len(batch.X) for batch in open_table(path)} <= set(range(1, 33))
+    with pytest.raises(ValueError, match="batch_rows=0 is not valid"):
+        open_table(path, batch_rows=0)
+
+
 def test_a_table_without_rows(tmp_path):
     path = write(tmp_path / "a.parquet", np.zeros((0, 2)))
     assert list(open_table(path)) == []

@@ -16,6 +16,8 @@ __all__ = ["FoldProgress", "ProgressBar", "ProgressPrinter", "make_reporter", "s
 LEAST_SECONDS = 0.05
 # Lines on the steps of a phase are at least so many seconds apart.
 BETWEEN_LINES = 2.0
+# An iteration has a line if there was none for so many seconds.
+LONGEST_SILENCE = 3.0
 # Bars whose end is known, and others.
 KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 UNKNOWN = "{desc}: {n_fmt} [{elapsed}{postfix}]"
@@ -23,6 +25,8 @@ UNKNOWN = "{desc}: {n_fmt} [{elapsed}{postfix}]"
 
 class ProgressPrinter:
     """A reporter that writes a line for every k-th iteration, for the last one, and for every long phase.
+
+    Iterations that take long have lines too: none is more than 3 s after the last, if an iteration ended since.
 
     A phase is work outside the iterations, for example the choice of a start.
 
@@ -56,6 +60,7 @@ class ProgressPrinter:
         self.file = file
         self._shown = -1
         self._last_step = -BETWEEN_LINES
+        self._last_line = perf_counter()
 
     def begin(self, name: str) -> None:
         """Write nothing: the line of a phase tells its seconds, when it has ended."""
@@ -85,7 +90,7 @@ class ProgressPrinter:
         """Write a line for the record if its iteration is a multiple of `every`; before the first, write the header."""
         if record.iteration == 0:
             self._write("iteration        cost    gradient        step  passes  seconds\n")
-        if record.iteration % self.every == 0:
+        if record.iteration % self.every == 0 or perf_counter() - self._last_line >= LONGEST_SILENCE:
             self._show(record)
 
     def end(self, record: Record | None, message: str) -> None:
@@ -101,6 +106,7 @@ class ProgressPrinter:
 
     def _write(self, text: str) -> None:
         (sys.stderr if self.file is None else self.file).write(text)
+        self._last_line = perf_counter()
 
 
 class ProgressBar:
@@ -230,7 +236,10 @@ class FoldProgress:
     def __init__(self, verbose: int, n_fits: int) -> None:
         self.verbose, self.n_fits, self.done = int(verbose), n_fits, 0
         self.reporter = make_reporter(verbose)
-        self._show("choosing plans")
+
+    def begin_fold(self, index: int, total: int) -> None:
+        """Show that the fits of a fold begin: how they learn is chosen first."""
+        self._show(f"fold {index + 1} of {total}: choosing plans")
 
     def count(self, text: str) -> None:
         """Count a fit that is done; verbose=2 writes a line on it."""

@@ -59,6 +59,8 @@ def test_the_page_shows_the_stored_table():
 def test_a_run_replaces_its_own_section_of_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rows, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
+    written = []
+    monkeypatch.setattr(report.readme, "main", lambda: written.append("README.md"))
     for text, found in (("before", [Row("one", "peer", 3.0, 2)]), ("after", [Row("two", "peer", 1.0, 2)]), ("", None)):
         monkeypatch.setattr(report, "run_benchmark", lambda name, result=(text, found): result)
         report.main(["uci"])
@@ -68,6 +70,7 @@ def test_a_run_replaces_its_own_section_of_the_page(tmp_path, monkeypatch, capsy
     assert "| two | peer | 1 | >= 2 | no |  |" in page
     assert f"{collect_provenance(1)}.\n" in page
     assert "task  beside  measured" in capsys.readouterr().out
+    assert len(written) == 3
 
 
 @pytest.fixture

@@ -197,3 +197,14 @@ def test_the_core_is_imported_without_the_command_line(folder):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_semicolons_decimal_commas_and_few_rows(gramian_run, here):
+    lines = [f"{i};{i % 2},{i};{'ab'[i % 2]}" for i in range(6)]
+    (here / "semicolons.csv").write_bytes(b"\xef\xbb\xbfid;value;label\n" + "\n".join(lines).encode())
+    code, out, err = gramian_run("fit", "semicolons.csv", "-t", "label", "-o", "few.skops", *FAST)
+    assert code == 0, err
+    assert "learned from 2 features" in out
+    pipeline = gramian.load("few.skops")
+    assert list(pipeline[0].feature_names_in_) == ["id", "value"]
+    assert pipeline[-1].n_splits_ == 3

@@ -156,3 +156,57 @@ def test_progress_knows_the_size(data, bar, capsys, monkeypatch):
     assert ("5/5" if bar else "5 of 5 batches") in shown
     assert "gradient" not in shown
     assert model.verbose == 1
+
+
+class Interrupted(list):
+    """Batches of which the iteration is interrupted before one of them."""
+
+    def __init__(self, batches, stop):
+        super().__init__(batches)
+        self.stop = stop
+
+    def __iter__(self):
+        for number, batch in enumerate(super().__iter__()):
+            if number == self.stop:
+                raise KeyboardInterrupt
+            yield batch
+
+
+@pytest.mark.parametrize("name", ["regression", "labels", "pairs"])
+@pytest.mark.filterwarnings("ignore:not converged", "ignore:on held-out")
+def test_streams_go_on_from_checkpoints(data, name, tmp_path):
+    path = tmp_path / "state.npz"
+    expected = learn_by_hand(*make_cases(*data)[name])
+    model, batches = make_cases(*data)[name]
+    model.set_params(checkpoint=path)
+    for stop in (2, 1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit_stream(Interrupted(batches, stop))
+        assert path.exists()
+    learned = []
+    original, kind = type(model).partial_fit, type(model)
+    other = kind(**model.get_params())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "partial_fit", lambda self, *batch: learned.append(original(self, *batch)))
+        other.fit_stream(batches)
+    assert len(learned) == len(batches) - 2
+    np.testing.assert_array_equal(fitted(other), fitted(expected))
+    assert other.n_iter_ == expected.n_iter_
+    assert not path.exists()
+
+
+def test_another_stream_is_refused(data, tmp_path):
+    X, y = data
+    path, batches = tmp_path / "state.npz", batches_of(X, y)
+    model = PSDRegressor(2, solver="online", random_state=0, checkpoint=path)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_stream(Interrupted(batches, 3))
+    content, before = path.read_bytes(), model.factor_
+    with pytest.raises(ValueError, match=r"another stream: its first 3 batches are others"):
+        model.fit_stream(batches[::-1])
+    with pytest.raises(ValueError, match=r"another fit: data\.stream was '1 epochs' and is '2 epochs'"):
+        model.fit_stream(batches, n_epochs=2)
+    with pytest.raises(ValueError, match=r"another fit: data\.stream was .*; data\.X was"):
+        model.fit(X, y)
+    assert path.read_bytes() == content
+    assert model.factor_ is before

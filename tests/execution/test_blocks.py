@@ -11,6 +11,7 @@ from gramian.execution import Dask
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install 'gramian[dask]'")
+distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'gramian[dask]'")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
@@ -174,3 +175,25 @@ def test_a_subspace_follows_the_samples_where_they_are(rng, step):
     np.testing.assert_array_equal(streams[1].components_, streams[0].components_)
     with pytest.raises(ValueError, match=r"X\[:, 3\] has no observed entry"):
         SubspaceTracker(2).fit(da.from_array(np.where(np.arange(12) == 3, np.nan, X), chunks=(250, 12)))
+
+
+def no_client(*arguments, **settings):
+    raise ValueError("there is no client in the context")
+
+
+def test_a_local_cluster_is_started_for_a_fit_and_closed_after_it(rng, monkeypatch):
+    started = []
+    own = distributed.Client
+
+    def start(*arguments, **settings):
+        started.append(own(*arguments, n_workers=1, processes=False, **settings))
+        return started[-1]
+
+    monkeypatch.setattr(distributed, "get_client", no_client)
+    monkeypatch.setattr(distributed, "Client", start)
+    X, y = regression(rng, 300)
+    execution = Dask()
+    model = PSDRegressor(2, tol=0.1, n_jobs=execution).fit(da.from_array(X, chunks=(150, 6)), y)
+    assert model.blocks_.n_blocks == 2
+    assert [client.status for client in started] == ["closed"]
+    assert not execution.running

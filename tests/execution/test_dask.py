@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info
 
 from gramian import Block, MetricLearner, Problem, PSDRegressor, Term, minimize
 from gramian.execution import Dask, Serial, Threads
+from gramian.execution.held import Held, Placed, add_nodes, merge_totals
 from gramian.features import Array, Identity, Sparse
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Each, Pairs, Triplets
@@ -65,6 +66,27 @@ def test_numbers_of_workers_change_no_bit(client, rng):
     one.spread = lambda count: [sorted(client.scheduler_info()["workers"])[0]] * count
     totals = [each.run(add_index, each.place(blocks), factor=1.0)[1][2] for each in (Dask(client), one)]
     np.testing.assert_array_equal(*totals)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 64, 150])
+def test_sums_have_the_same_bits_whoever_adds(rng, count):
+    totals = {(0, i): value for i, value in enumerate(rng.standard_normal(count))}
+    (at_once,) = add_nodes(totals, count).values()
+    assert at_once == pytest.approx(sum(totals.values()))
+    for n_parts in (2, 5):
+        parts = np.array_split(rng.permutation(count), n_parts)
+        held = [Held([], add_nodes({(0, i): totals[0, i] for i in part}, count)) for part in parts]
+        (in_parts,) = merge_totals(count, [merge_totals(count, held[:2]), *held[2:]]).totals.values()
+        assert in_parts == at_once
+
+
+def test_many_shards_are_added_on_workers(client, monkeypatch, rng):
+    blocks, execution = list(rng.standard_normal((16, 5))), Dask(client)
+    bundled = execution.run(add_index, execution.place(blocks), factor=1.0)[1][2]
+    monkeypatch.setattr(Dask, "bundle", lambda self, futures, workers: Placed(futures, workers))
+    placed = execution.place(blocks)
+    assert len(placed.futures) == 16
+    np.testing.assert_array_equal(execution.run(add_index, placed, factor=1.0)[1][2], bundled)
 
 
 def test_workers_have_one_blas_thread_and_the_drivers_errors(execution):

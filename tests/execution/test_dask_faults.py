@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gramian import PSDRegressor
+from gramian import MetricLearner, PSDRegressor
 from gramian.execution import Dask
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
@@ -101,3 +101,11 @@ def test_lengths_shapes_and_empty_blocks(rng):
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="every entry of X is 0"):
         fit(da.zeros((30, 3), chunks=(10, 3)))
+
+
+def test_streams_over_blocks_are_refused(rng):
+    X = da.from_array(rng.standard_normal((30, 3)), chunks=(10, 3))
+    with pytest.raises(ValueError, match="X is in blocks on workers, but solver='online' reads single samples"):
+        PSDRegressor(1, solver="online").fit(X, np.ones(30))
+    with pytest.raises(ValueError, match=r"partial_fit takes one block at a time, in memory\. Call fit"):
+        MetricLearner(1).partial_fit(X, np.arange(30) % 2)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, Problem, Term
@@ -232,3 +233,34 @@ def test_counts_are_whole_numbers(count):
     for name in ("n_targets", "n_impostors", "n_rounds"):
         with pytest.raises(ValueError, match=f"{name}=.* is not valid"):
             LabelTriplets([0, 0, 1, 1], **{name: count}).validate(4)
+
+
+def test_triplets_of_very_many_samples_are_sought_among_some(rng, monkeypatch):
+    monkeypatch.setattr("gramian.supervision.labels.MOST_SAMPLES", 60)
+    y = np.append(rng.integers(3, size=298), [3, 3])
+    X = rng.standard_normal((300, 4)) + 4 * np.eye(4)[y]
+    situation = Situation(Array(X), np.random.default_rng(0), labels=y)
+    begun = LabelTriplets(y, n_targets=2, n_impostors=3).validate(300).begin(situation, np.eye(4))
+    rows = [begun.supervision.subset(index) for index in range(2)]
+    assert not np.array_equal(*rows)
+    for index, drawn in enumerate(rows):
+        assert {298, 299} <= set(drawn)
+        assert len(drawn) <= 62
+        term, pull = begun.supervision.terms(situation, begun.start, index)
+        anchor, near, far = y[drawn][term.measurement.triplets].T
+        assert (anchor == near).all()
+        assert (anchor != far).all()
+        assert pull.measurement.least_samples <= len(drawn)
+    learned = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
+    image = learned.transform(X)
+    assert KNeighborsClassifier(1).fit(image[::2], y[::2]).score(image[1::2], y[1::2]) > 0.9
+
+
+def test_weighted_anchors_are_among_the_samples_of_a_round(rng, monkeypatch):
+    monkeypatch.setattr("gramian.supervision.labels.MOST_SAMPLES", 40)
+    y, weight = rng.integers(3, size=300), np.zeros(300)
+    weight[[5, 17, 200]] = [1.0, 2.0, 3.0]
+    situation = Situation(Array(rng.standard_normal((300, 4))), np.random.default_rng(0), labels=y)
+    supervision = LabelTriplets(y, sample_weight=weight).validate(300).begin(situation, np.eye(4)).supervision
+    term = supervision.terms(situation, np.eye(4), 1)[0]
+    assert set(supervision.subset(1)[term.measurement.triplets[:, 0]]) == {5, 17, 200}

@@ -3,5 +3,14 @@
 from gramian._checkpoints.file import CheckpointDamaged, check_place
 from gramian._checkpoints.fingerprint import describe, differences
 from gramian._checkpoints.session import Checkpoint, NoCheckpoint
+from gramian._checkpoints.stream import StreamCheckpoint
 
-__all__ = ["Checkpoint", "CheckpointDamaged", "NoCheckpoint", "check_place", "describe", "differences"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointDamaged",
+    "NoCheckpoint",
+    "StreamCheckpoint",
+    "check_place",
+    "describe",
+    "differences",
+]

@@ -37,6 +37,8 @@ class Encoder:
         """Return a tree of what JSON can store; raise a TypeError if the value has a part that cannot be stored."""
         if type(value) in PLAIN:
             return value
+        if isinstance(value, np.ndarray) and value.dtype == object and all(type(item) is str for item in value.flat):
+            return {"texts": value.tolist()}
         if isinstance(value, np.ndarray | np.generic):
             return {"array": self.add(value), "scalar": isinstance(value, np.generic)}
         if isinstance(value, np.random.Generator):
@@ -83,6 +85,8 @@ class Decoder:
         if "array" in tree:
             array = self.arrays[tree["array"]]
             return array[()] if tree["scalar"] else array
+        if "texts" in tree:
+            return np.array(tree["texts"], dtype=object)
         if "generator" in tree:
             state = self.decode(tree["generator"])
             bits = BIT_GENERATORS[state["bit_generator"]]()

@@ -23,7 +23,7 @@ from gramian._checkpoints.file import Stored, write_file
 from gramian.types import Matrix
 from gramian.warn import warn_user
 
-__all__ = ["Checkpoint", "NoCheckpoint"]
+__all__ = ["LARGEST_SHARE", "Checkpoint", "NoCheckpoint", "remove_files"]
 
 Value = TypeVar("Value")
 #: Writing takes at most this share of the time, however short the interval.
@@ -202,9 +202,8 @@ class Checkpoint:
         return os.path.exists(self.path)
 
     def remove(self) -> None:
-        """Remove the file, and parts of files that killed processes left: the fit is done."""
-        for path in (self.path, *self.path.parent.glob(f"{escape(self.path.name)}*.part")):
-            path.unlink(missing_ok=True)
+        """Remove the file: the fit is done."""
+        remove_files(self.path)
 
     @contextmanager
     def _part(self, name: str) -> Iterator[str]:
@@ -237,6 +236,12 @@ class Checkpoint:
         rest = perf_counter() - self._last
         if rest >= max(self.every, self._took * (1 / LARGEST_SHARE - 1)):
             self.write()
+
+
+def remove_files(path: Path) -> None:
+    """Remove a file, if there is one, and parts of it that processes left that were killed as they wrote."""
+    for each in (path, *path.parent.glob(f"{escape(path.name)}*.part")):
+        each.unlink(missing_ok=True)
 
 
 def copy_generators(value: Any) -> Any:

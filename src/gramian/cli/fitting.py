@@ -35,6 +35,8 @@ __all__ = ["Request", "fit_file"]
 
 #: The number of components is chosen on at most so many random rows.
 CHOOSING = 5000
+#: The folds of that choice; fewer if no class has so many rows.
+FOLDS = 5
 #: A stream starts from so many random rows of the whole file, and then reads it in chunks of so many.
 FIRST, CHUNK = 20_000, 20_000
 
@@ -149,6 +151,8 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
 
 def fit_labels(request: Request, learner: Any, X: Any, y: Any) -> Any:
     """Return a learner fitted to labels; of many rows, the number of components is chosen on a part."""
+    if isinstance(learner, MetricLearnerCV):
+        learner.set_params(cv=min(FOLDS, int(np.unique(y, return_counts=True)[1].max())))
     if not isinstance(learner, MetricLearnerCV) or len(y) <= CHOOSING:
         return learner.fit(X, y)
     note(f"The number of components is chosen on {CHOOSING:,} random rows.")
@@ -246,7 +250,7 @@ def tell_result(request: Request, model: Pipeline) -> None:
     """Write what was learned, where it is, and what to do with it."""
     learner = model.steps[-1][1]
     r, d = learner.components_.shape
-    say(f"{r} numbers a sample, learned from {d} features. The fit ended: {learner.message_}.")
+    say(f"{r} number{'' if r == 1 else 's'} a sample, learned from {d} features. The fit ended: {learner.message_}.")
     choice = getattr(learner, "choice_", None)
     if choice is not None and choice.errors:
         euclid = choice.errors.get("euclid")

@@ -20,6 +20,8 @@ KINDS = {
     "svmlight": (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz"),
 }
 DELIMITERS = ",;\t|"
+#: So many lines tell the dialect of a CSV file.
+FIRST_LINES = 20
 BLOCK_BYTES, BLOCK_ROWS = 1 << 22, 1 << 16
 #: Cells that stand for missing values, besides empty ones.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?"]
@@ -110,19 +112,32 @@ def parquet_blocks(path: Path, columns: list[str] | None, quiet: bool) -> Iterat
             bar.reach(start)
 
 
-def delimiter_of(path: Path, encoding: str) -> str:
-    """Return the character that separates the cells of a CSV file, the one that its first line has most of."""
+class Dialect(NamedTuple):
+    """The character that separates the cells of a CSV file, and the one before the decimals of its numbers."""
+
+    delimiter: str
+    decimal_point: str
+
+
+def dialect_of(path: Path, encoding: str) -> Dialect:
+    """Return the dialect of a CSV file: the separator is the character that its first line has most of.
+
+    Where that is not a comma, and one of the first lines has a number such as 2,5, decimals follow a comma.
+    """
     import gzip
 
     opened = gzip.open if path.name.endswith(".gz") else open
     with opened(path, "rb") as file:
         try:
-            line = file.readline(1 << 20).decode(encoding, errors="replace")
+            lines = [file.readline(1 << 20).decode(encoding, errors="replace") for _ in range(FIRST_LINES)]
         except LookupError as error:
             raise Mistake(f"--encoding {encoding} is not known. Give for example utf8, latin1 or cp1252.") from error
-    if not line.strip():
+    if not lines[0].strip():
         raise Mistake(f"{path} is empty, or begins with an empty line. Its first line should name the columns.")
-    return max(DELIMITERS, key=line.count)
+    delimiter = max(DELIMITERS, key=lines[0].count)
+    cells = [cell.strip() for line in lines[1:] for cell in line.split(delimiter)]
+    comma = delimiter != "," and any(re.fullmatch(r"[+-]?\d+,\d+", cell) for cell in cells)
+    return Dialect(delimiter, "," if comma else ".")
 
 
 @contextlib.contextmanager
@@ -131,11 +146,16 @@ def open_csv(path: Path, encoding: str, types: dict[str, Any] | None = None, col
     import pyarrow as pa
     from pyarrow import csv
 
+    dialect = dialect_of(path, encoding)
     options = {
         "read_options": csv.ReadOptions(block_size=BLOCK_BYTES, encoding=encoding, use_threads=False),
-        "parse_options": csv.ParseOptions(delimiter=delimiter_of(path, encoding)),
+        "parse_options": csv.ParseOptions(delimiter=dialect.delimiter),
         "convert_options": csv.ConvertOptions(
-            column_types=types, include_columns=columns, null_values=MISSING, strings_can_be_null=True
+            column_types=types,
+            include_columns=columns,
+            null_values=MISSING,
+            strings_can_be_null=True,
+            decimal_point=dialect.decimal_point,
         ),
     }
     with pa.OSFile(str(path)) as raw:

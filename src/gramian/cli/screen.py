@@ -23,8 +23,13 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Write a remark on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
+    """Write a remark on standard error, above a bar if there is one."""
+    if "tqdm" in sys.modules:
+        from tqdm.auto import tqdm
+
+        tqdm.write(text, file=sys.stderr)
+    else:
+        sys.stderr.write(f"{text}\n")
 
 
 def print_table(

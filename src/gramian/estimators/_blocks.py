@@ -11,6 +11,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from gramian.blocked import BlockedFeatures, gather_values, is_blocked, open_blocks
+from gramian.solvers import Online
 
 __all__ = ["Opened", "gather_beside", "open_data", "validate_blocked"]
 
@@ -31,11 +32,22 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
     After a fit from blocks the estimator has `blocks_`, which says how its measurements lie in them.
     """
     values = gather_beside(X, *values)
+    check_batch_solver(estimator, X)
     with open_blocks(X, getattr(estimator, "n_jobs", None)) as samples:
         yield Opened(samples, *values)
     estimator.__dict__.pop("blocks_", None)
     if isinstance(samples, BlockedFeatures) and samples.reports:
         estimator.blocks_ = samples.reports[-1]
+
+
+def check_batch_solver(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if samples in blocks are to be learned from in mini-batches."""
+    solver = getattr(estimator, "solver", None)
+    if is_blocked(X) and (isinstance(solver, Online) or (isinstance(solver, str) and solver == "online")):
+        raise ValueError(
+            f"X is in blocks on workers, but solver={solver!r} reads single samples. Choose solver='cg', or call "
+            "partial_fit with one block after the other in memory."
+        )
 
 
 def gather_beside(X: Any, *values: Any) -> tuple[Any, ...]:

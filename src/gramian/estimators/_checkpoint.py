@@ -13,14 +13,21 @@ from typing import Any
 import numpy as np
 
 import gramian
-from gramian._checkpoints import Checkpoint, check_place, describe, differences
+from gramian._checkpoints import Checkpoint, StreamCheckpoint, check_place, describe, differences
 from gramian._checkpoints.file import read_file
 from gramian.checks import check_number
 from gramian.progress import ProgressBar, ProgressPrinter
 from gramian.solvers import Journal
 from gramian.warn import warn_user
 
-__all__ = ["FitCheckpoint", "check_several_fits", "checkpoint_of", "forget_checkpoint", "keep_checkpoint"]
+__all__ = [
+    "FitCheckpoint",
+    "check_several_fits",
+    "checkpoint_of",
+    "forget_checkpoint",
+    "keep_checkpoint",
+    "open_stream",
+]
 
 #: Parameters that do not change the result, or, as the random state, are stored as what they were.
 FREE = ("checkpoint", "checkpoint_every", "callback", "verbose", "n_jobs", "random_state")
@@ -100,6 +107,21 @@ def checkpoint_of(estimator: Any) -> Iterator[FitCheckpoint]:
         checkpoint.interrupt(error)
         raise
     checkpoint.finish()
+
+
+def open_stream(estimator: Any, n_epochs: int) -> StreamCheckpoint | None:
+    """Return the checkpoint of a stream of an estimator, with what its file has; None if none is wanted."""
+    if getattr(estimator, "checkpoint", None) is None:
+        return None
+    check_checkpoint(estimator)
+    header = describe_fit(estimator, {"stream": f"{n_epochs} epochs"})
+    path = resolve_path(estimator, header)
+    check_place(path)
+    stored = None
+    if path.exists():
+        stored = read_file(path)
+        check_same_fit(path, stored.header, header)
+    return StreamCheckpoint(path, float(estimator.checkpoint_every), header, stored)
 
 
 def check_checkpoint(estimator: Any) -> None:

@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import Any, Self
 
+from gramian._checkpoints import StreamCheckpoint
 from gramian.checks import check_number
 from gramian.estimators._available import available_if
+from gramian.estimators._checkpoint import open_stream
 
 __all__ = ["LearnsFromStreams"]
 
@@ -45,6 +47,9 @@ class LearnsFromStreams:
         progress : bool, optional
             True shows a progress bar, if tqdm is installed, else some lines; by default if `verbose` is at least 1.
 
+        With a `checkpoint`, the state is stored between batches. After an interruption, the same call goes through the
+        batches that were learned from without learning again, and goes on from there.
+
         Returns
         -------
         self
@@ -55,6 +60,7 @@ class LearnsFromStreams:
         check_repeatable(batches, n_epochs)
         verbose = getattr(self, "verbose", 0)
         shown = verbose > 0 if progress is None else bool(progress)
+        checkpoint = open_stream(self, n_epochs)
         before, learned = forget_fit(self), 0
         reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
         if shown and verbose == 1:
@@ -62,21 +68,25 @@ class LearnsFromStreams:
             vars(self)["verbose"] = 0
         try:
             for batch in repeat_batches(batches, n_epochs):
-                learn_batch(self, batch, learned)
+                learn_or_skip(self, batch, learned, checkpoint)
                 learned += 1
                 if reporter is not None:
                     reporter.advance(rows_of(batch))
             if not learned:
                 raise ValueError("batches is empty: there is nothing to learn from.")
         except BaseException:
-            if not learned:
+            if not learned or (checkpoint is not None and learned < checkpoint.learned):
                 vars(self).update(before)
+            if checkpoint is not None:
+                checkpoint.interrupt()
             raise
         finally:
             if hasattr(self, "verbose"):
                 vars(self)["verbose"] = verbose
             if reporter is not None:
                 reporter.close()
+        if checkpoint is not None:
+            checkpoint.remove()
         return self
 
 
@@ -101,11 +111,16 @@ def repeat_batches(batches: Any, n_epochs: int) -> Iterator[Any]:
 
 def forget_fit(estimator: Any) -> dict[str, Any]:
     """Delete the fitted attributes of an estimator, and return them."""
-    parameters = estimator.get_params(deep=False)
-    before = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    before = fitted_attributes(estimator)
     for name in before:
         del vars(estimator)[name]
     return before
+
+
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Return the attributes of an estimator that are not parameters."""
+    parameters = estimator.get_params(deep=False)
+    return {name: value for name, value in vars(estimator).items() if name not in parameters}
 
 
 def learn_batch(estimator: Any, batch: Any, number: int) -> None:
@@ -120,6 +135,17 @@ def learn_batch(estimator: Any, batch: Any, number: int) -> None:
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"batch {number}, counted from 0: {error}") from error
+
+
+def learn_or_skip(estimator: Any, batch: Any, number: int, checkpoint: StreamCheckpoint | None) -> None:
+    """Learn from one batch; or load what was learned by the end of it, if it was before an interruption."""
+    if checkpoint is None:
+        learn_batch(estimator, batch, number)
+    elif not checkpoint.skips(batch):
+        learn_batch(estimator, batch, number)
+        checkpoint.advance(batch, fitted_attributes(estimator))
+    elif checkpoint.reached:
+        vars(estimator).update(checkpoint.fitted)
 
 
 def rows_of(batch: Any) -> int:

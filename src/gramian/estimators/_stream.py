@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from gramian.blocked import is_blocked
 from gramian.checks import as_numbers, check_size, validate_weight
 from gramian.estimators._checks import validate_input
 from gramian.extremes import extremes_of
@@ -69,6 +70,8 @@ def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
 
     Raises a ValueError if these would have to be kept, and are too many.
     """
+    if is_blocked(X):
+        raise ValueError("X is in blocks: partial_fit takes one block at a time, in memory. Call fit for all of them.")
     kept = learner.kept_
     chunk = read_chunk(learner, X, y, sample_weight, reset=kept is None and not hasattr(learner, "components_"))
     chunk = chunk if kept is None else kept.join(chunk)

@@ -106,7 +106,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         Samples: `fit`, `predict`, `score` and other methods of tuples then take tuples of their indices.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding.
+        gives the same result to rounding. `gramian.execution.Dask(client)` stands for the workers of a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
@@ -240,7 +240,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d)
+        X : array or sparse matrix, shape (n, d); or samples in blocks on workers, see docs/scale.md
             Samples with class labels. Or tuples of points, an array: pairs (m, 2, d), triplets (m, 3, d), quadruplets
             (m, 4, d). With a `preprocessor`: tuples (m, 2), (m, 3) or (m, 4) of indices of its samples, or indices
             (n,) with class labels.

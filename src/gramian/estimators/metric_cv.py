@@ -234,6 +234,7 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
             self.plans_ = []
             progress = FoldProgress(self.verbose, len(candidates) * len(folds))
             for index, fold in enumerate(folds):
+                progress.begin_fold(index, len(folds))
                 with warnings.catch_warnings():
                     # The fit to all data says what there is to say.
                     warnings.simplefilter("ignore", UserWarning)

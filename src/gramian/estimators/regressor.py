@@ -90,7 +90,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding.
+        gives the same result to rounding. `gramian.execution.Dask(client)` stands for the workers of a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
@@ -191,7 +191,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
+        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d); or vectors in blocks, see docs/scale.md
             Vectors x, which stand for x xᵀ, or matrices, of which only the symmetric parts are used.
         y : array, shape (n,)
             Targets.

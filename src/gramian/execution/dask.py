@@ -12,16 +12,17 @@ import numpy as np
 
 from gramian.execution.execution import Shards, Work
 from gramian.execution.held import (
+    FAN_IN,
     Held,
     Opaque,
     Placed,
     Traffic,
-    add_all,
     collect,
     count_bytes,
     cut_beside,
     hand_over,
     merge,
+    merge_totals,
     perform,
     take_totals,
 )
@@ -102,7 +103,8 @@ class Dask:
         if self._own is None:
             with suppress(ValueError):
                 return distributed.get_client()
-            self._own = distributed.Client(threads_per_worker=1, dashboard_address=None)
+            options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+            self._own = distributed.Client(set_as_default=False, **options)
         return self._own
 
     @property
@@ -195,7 +197,7 @@ class Dask:
         """Return the futures of function(a, b, ...) for the items of the arguments, each on its worker."""
         import dask
 
-        name = getattr(function, "__name__", "") or function.args[0].__name__  # type: ignore[attr-defined]
+        name = getattr(function, "__name__", "") or function.func.__name__  # type: ignore[attr-defined]
         keys = [f"gramian-{name}-{uuid4().hex}" for _ in workers]
         pinned = {key: [worker] for key, worker in zip(keys, workers, strict=True)}
         with quiet_about_size(), dask.annotate(workers=pinned.__getitem__, allow_other_workers=True):
@@ -216,7 +218,11 @@ class Dask:
             return kept, None
         # What keeps nothing is its total, without another task that leaves the rest behind.
         totals = outcomes if returned.startswith("tuple[None,") else self.map(take_totals, workers, outcomes)
-        return kept, add_all([part.totals for part in self.gather(totals)], count)
+        while len(totals) > FAN_IN:
+            # Neighbours add up what they have in common, so that the driver receives few sums.
+            groups, workers = [totals[i : i + FAN_IN] for i in range(0, len(totals), FAN_IN)], workers[::FAN_IN]
+            totals = self.map(partial(merge_totals, count), workers, groups)
+        return kept, next(iter(merge_totals(count, self.gather(totals)).totals.values()))
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of futures; what is lost for good is said so."""

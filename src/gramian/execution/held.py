@@ -17,18 +17,21 @@ __all__ = [
     "Opaque",
     "Placed",
     "Traffic",
-    "add_all",
+    "add_nodes",
     "collect",
     "count_bytes",
     "cut_beside",
     "hand_over",
     "merge",
+    "merge_totals",
     "perform",
     "take_totals",
 ]
 
-#: Totals of so many consecutive shards are added first, on their worker if it has all of them.
+#: Totals from so many places are joined on a worker before the driver asks for them.
 FAN_IN = 8
+#: Sums by level of the tree of sums, and number in the level.
+Nodes = dict[tuple[int, int], Any]
 
 
 class Placed(NamedTuple):
@@ -80,7 +83,7 @@ class Held:
     pieces : list
         The pieces of all shards, one shard after the other.
     totals : dict, optional
-        Sums over shards; see `add_groups`.
+        Sums over shards; see `add_nodes`.
     sizes : list of int, optional
         The number of pieces of each shard; of one shard by default.
     shared : bool
@@ -150,38 +153,30 @@ def perform(work: Work, errors: Any, count: int, small: Opaque, numbers: list[in
         results = [work(*items, **small.content) for items in rows]
     edges = np.cumsum([0, *shards.sizes])
     totals = [sum_totals(total for _, total in results[a:b]) for a, b in pairwise(edges)]
-    sums = add_groups(dict(zip(numbers, totals, strict=True)), count)
+    sums = add_nodes({(0, i): total for i, total in zip(numbers, totals, strict=True)}, count)
     return Held([kept for kept, _ in results], sums, shards.sizes)
 
 
-def add_groups(totals: dict[int, Any], count: int) -> dict[tuple[str, int], Any]:
-    """Return totals of some of so many shards, by number; groups of eight that are complete are added up.
+def add_nodes(totals: Nodes, count: int) -> Nodes:
+    """Return sums over so many shards, added up as far as they are known.
 
-    The driver adds what is not complete. Whoever adds, the order is that of the shards within groups, then that of the
-    groups: it does not depend on the workers.
+    They are the nodes of a binary tree: a node is the sum of two consecutive nodes of the level below, in order, or the
+    last one alone; those of level 0 are shards. So it does not matter who adds, and when: the sum has the same bits.
+
+    Examples
+    --------
+    >>> from gramian.execution.held import add_nodes
+    >>> add_nodes({(0, i): 1 for i in range(10)}, 10), add_nodes({(0, 3): 5}, 10)
+    ({(4, 0): 10}, {(0, 3): 5})
     """
-    if count <= FAN_IN:
-        return {("shard", i): total for i, total in totals.items()}
-    sums: dict[tuple[str, int], Any] = {}
-    for i, total in totals.items():
-        group = range(i - i % FAN_IN, min(i - i % FAN_IN + FAN_IN, count))
-        if not all(j in totals for j in group):
-            sums["shard", i] = total
-        elif i == group[0]:
-            sums["group", i // FAN_IN] = sum_totals(totals[j] for j in group)
-    return sums
-
-
-def add_all(parts: list[dict[tuple[str, int], Any]], count: int) -> Any:
-    """Return the sum over so many shards, from what `add_groups` returned for all of them."""
-    found = {key: total for part in parts for key, total in part.items()}
-    if count <= FAN_IN:
-        return sum_totals(found["shard", i] for i in range(count))
-    groups = []
-    for g in range(-(-count // FAN_IN)):
-        numbers = range(g * FAN_IN, min((g + 1) * FAN_IN, count))
-        groups.append(found["group", g] if ("group", g) in found else sum_totals(found["shard", i] for i in numbers))
-    return sum_totals(groups)
+    found, level, below = dict(totals), 0, count
+    while below > 1:
+        for parent in sorted({i // 2 for depth, i in found if depth == level}):
+            children = [(level, i) for i in range(2 * parent, min(2 * parent + 2, below))]
+            if all(child in found for child in children):
+                found[level + 1, parent] = sum_totals(found.pop(child) for child in children)
+        level, below = level + 1, (below + 1) // 2
+    return found
 
 
 def cut_beside(cut: Callable[..., list[Any]], shard: Held, values: Opaque) -> Held:
@@ -192,6 +187,11 @@ def cut_beside(cut: Callable[..., list[Any]], shard: Held, values: Opaque) -> He
 def take_totals(outcome: Held) -> Held:
     """Return the totals of shards, without what they hold."""
     return Held([], outcome.totals)
+
+
+def merge_totals(count: int, outcomes: list[Held]) -> Held:
+    """Return the totals of some of so many shards, added up as far as they are known."""
+    return Held([], add_nodes({key: total for each in outcomes for key, total in each.totals.items()}, count))
 
 
 def merge(*shards: Held) -> Held:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from gramian.objective import Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
 from gramian.supervision.pairs import SIGN_PENALTY, Bounds, GivenPairs
-from gramian.supervision.sampling import labelled_pairs, search_triplets
+from gramian.supervision.sampling import labelled_pairs, search_triplets, with_every_class
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
-#: From more samples than this, each round draws so many anchors of triplets.
-ANCHORS = 10_000
+#: From more samples than this, each round draws so many anchors of triplets; and so many samples to search among.
+ANCHORS, MOST_SAMPLES = 10_000, 60_000
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
 PENALTY = 0.06
 #: The weight of the penalty on the trace of W; and that at full rank, for at least so many samples for each feature.
@@ -45,6 +45,8 @@ class LabelTriplets(Supervision):
         Weights of the samples as anchors: each triplet has the weight of its anchor, and anchors of weight 0 have none.
     first : array, shape (m, 3), optional
         The triplets of the first round; set by `begin`.
+    seed : int
+        The seed of the samples of a round, if they are not all; set by `begin`.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class LabelTriplets(Supervision):
     pull: float = 0.1
     sample_weight: Any = None
     first: Matrix | None = None
+    seed: int = 0
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -93,11 +96,35 @@ class LabelTriplets(Supervision):
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets of the first round, and the start at a scale where the margin matters."""
         start = start if resume else bring_near_one(start)
-        first = self.search(situation, start)
+        begun = self if len(self) <= MOST_SAMPLES else replace(self, seed=int(situation.rng.integers(2**31)))
+        near = begun.seen(situation, 0)
+        begun = replace(begun, first=near.search(start))
         if resume:
             # The present metric is close already: targets need no pull.
-            return Begun(replace(self, first=first, pull=0.0), start)
-        return Begun(replace(self, first=first), rescale_to_margin(situation, start, first))
+            return Begun(replace(begun, pull=0.0), start)
+        assert begun.first is not None
+        return Begun(begun, rescale_to_margin(near.situation, start, begun.first))
+
+    def subset(self, index: int) -> Vector | None:
+        """Return the indices of the samples of a round, ascending; None for all, unless they are very many."""
+        n = len(self)
+        if n <= MOST_SAMPLES:
+            return None
+        rng = np.random.default_rng([self.seed, index])
+        drawn = rng.choice(n, MOST_SAMPLES, replace=False)
+        if self.sample_weight is not None:
+            able = np.flatnonzero(self.sample_weight)
+            drawn = np.union1d(drawn, rng.choice(able, min(ANCHORS, len(able)), replace=False))
+        return with_every_class(drawn, self.labels, 2)
+
+    def seen(self, situation: Situation, index: int) -> Seen:
+        """Return the samples of a round."""
+        rows = self.subset(index)
+        if rows is None:
+            return Seen(self, situation)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        part = replace(self, labels=self.labels[rows], sample_weight=weight)
+        return Seen(part, situation._replace(features=situation.features.take(rows), labels=part.labels))
 
     def brief(self) -> Self:
         """Return the same with two rounds at the most."""
@@ -107,28 +134,13 @@ class LabelTriplets(Supervision):
         """Return triplets (m, 3) of all samples as anchors, which are mapped to Z (n, k)."""
         return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, None, situation.execution)
 
-    def search(self, situation: Situation, factor: Matrix) -> Matrix:
-        """Return triplets (m, 3) of near targets and near impostors in the metric of a factor.
-
-        They are of all samples, or of many anchors drawn anew.
-        """
-        able = None if self.sample_weight is None else np.flatnonzero(self.sample_weight)
-        n = len(self.labels) if able is None else len(able)
-        if n <= ANCHORS:
-            anchors = able
-        else:
-            anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
-        return search_triplets(
-            situation.image(factor), self.labels, self.n_targets, self.n_impostors, anchors, situation.execution
-        )
-
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""
-        triplets = self.search(situation, factor) if index or self.first is None else self.first
-        n, dtype = len(self.labels), situation.features.dtype
-        pull = [pull_term(triplets, n, self.pull, dtype, self.sample_weight)] if self.pull > 0 else []
-        weight = None if self.sample_weight is None else self.sample_weight[triplets[:, 0]]
-        return [triplet_term(triplets, dtype, weight), *pull]
+        seen, first = self.seen(situation, index), self.first
+        triplets = seen.search(factor) if index or first is None else first
+        n, dtype, weights = len(seen.supervision), situation.features.dtype, seen.supervision.sample_weight
+        pull = [pull_term(triplets, n, self.pull, dtype, weights)] if self.pull > 0 else []
+        return [triplet_term(triplets, dtype, None if weights is None else weights[triplets[:, 0]]), *pull]
 
     def is_light(self, rank: int, n_features: int) -> bool:
         """Return True at full rank with enough samples: the penalties can then be light."""
@@ -143,6 +155,28 @@ class LabelTriplets(Supervision):
         if self.is_light(rank, n_features):
             return 0.0
         return PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
+
+
+class Seen(NamedTuple):
+    """The triplets of the samples of a round, and where these samples are."""
+
+    supervision: LabelTriplets
+    situation: Situation
+
+    def search(self, factor: Matrix) -> Matrix:
+        """Return triplets (m, 3) of near targets and near impostors in the metric of a factor.
+
+        They are of all samples as anchors, or of many that are drawn anew.
+        """
+        asked, situation = self
+        able = None if asked.sample_weight is None else np.flatnonzero(asked.sample_weight)
+        n = len(asked) if able is None else len(able)
+        if n <= ANCHORS:
+            anchors = able
+        else:
+            anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
+        Z = situation.image(factor)
+        return search_triplets(Z, asked.labels, asked.n_targets, asked.n_impostors, anchors, situation.execution)
 
 
 def default_n_pairs(labels: Vector) -> int:

@@ -26,6 +26,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Batch", "Table", "open_table"]
 
+#: The bytes and the rows of a batch, by default.
+BATCH, MOST_ROWS = 1 << 24, 1 << 16
 #: So many rows are turned from columns into rows at a time: they stay in the cache.
 TILE = 2048
 
@@ -49,7 +51,7 @@ def open_table(
     target: str | None = None,
     *,
     columns: Sequence[str] | None = None,
-    batch_rows: int = 65536,
+    batch_rows: int | None = None,
     dtype: Any = None,
     allow_missing: bool = False,
 ) -> Table:
@@ -64,8 +66,8 @@ def open_table(
     columns : sequence of str, optional
         The columns of the features; all but the target by default. A column of lists of one length, as of embeddings,
         stands for as many features.
-    batch_rows : int
-        The largest number of rows in a batch.
+    batch_rows : int, optional
+        The largest number of rows in a batch; by default as many as 16 MB hold, and at most 65536.
     dtype : dtype, optional
         float32 or float64; by default float32 if all features are stored so, else float64.
     allow_missing : bool
@@ -88,7 +90,8 @@ def open_table(
     [[1.0, 2.0], [3.0, 4.0]] [0, 1]
     [[5.0, 6.0]] [0]
     """
-    check_number("batch_rows", batch_rows, least=1, integer=True)
+    if batch_rows is not None:
+        check_number("batch_rows", batch_rows, least=1, integer=True)
     if dtype is not None and np.dtype(dtype) not in FLOATS:
         raise ValueError(f"dtype={dtype!r} is not valid. Choose float32 or float64.")
     files = find_files(path)
@@ -97,6 +100,8 @@ def open_table(
     kind = np.dtype(layout.dtype if dtype is None else dtype)
     for file in files[1:]:
         check_same_layout(file, read_layout(file, columns, target), layout, files[0])
+    if batch_rows is None:
+        batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * sum(layout.widths))))
     return Table(files, columns, target, layout.widths, int(batch_rows), kind, bool(allow_missing))
 
 

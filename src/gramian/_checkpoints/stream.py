@@ -1,0 +1,112 @@
+"""The checkpoint of a stream: what was learned from its first batches, and which these were."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gramian._checkpoints.encoding import Decoder, Encoder
+from gramian._checkpoints.file import Stored, write_file
+from gramian._checkpoints.fingerprint import describe
+from gramian._checkpoints.session import LARGEST_SHARE, remove_files
+from gramian.warn import warn_user
+
+__all__ = ["StreamCheckpoint"]
+
+
+class StreamCheckpoint:
+    """The checkpoint of one stream.
+
+    Parameters
+    ----------
+    path : Path
+    every : float
+        The least number of seconds between two writes.
+    header : dict
+        What the fit is made of, but for the batches.
+    stored : Stored or None
+        The content of the file, if there is one.
+    """
+
+    def __init__(self, path: Path, every: float, header: dict[str, Any], stored: Stored | None) -> None:
+        self.path, self.every, self.header = path, every, header
+        self.fitted: dict[str, Any] = {}
+        self.learned, self.expected, self.seen = 0, "", 0
+        if stored is not None:
+            state = Decoder(stored.arrays).decode(stored.header["state"])
+            self.learned, self.expected, self.fitted = state["learned"], state["batches"], state["fitted"]
+        self._hash = blake2b(digest_size=12)
+        self._changed = False
+        self._last, self._took = perf_counter(), 0.0
+
+    def skips(self, batch: Any) -> bool:
+        """Return True if a batch was learned from before the interruption.
+
+        Raises a ValueError after the last of these batches, if they are not those that were learned from.
+        """
+        if self.seen >= self.learned:
+            return False
+        self.count(batch)
+        if self.seen == self.learned and self._hash.hexdigest() != self.expected:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is that of another stream: its first {self.learned} batches are "
+                "others. Give the same batches in the same order to resume, or delete the file to start anew."
+            )
+        return True
+
+    @property
+    def reached(self) -> bool:
+        """True if the batch that was skipped last is the last that was learned from."""
+        return self.seen == self.learned
+
+    def count(self, batch: Any) -> None:
+        """Count a batch, and remember what it looks like."""
+        self.seen += 1
+        self._hash.update(repr(describe_batch(batch)).encode())
+
+    def advance(self, batch: Any, fitted: dict[str, Any]) -> None:
+        """Take what is fitted after a batch, and write it if it is time to."""
+        self.count(batch)
+        self.fitted, self._changed = fitted, True
+        if perf_counter() - self._last >= max(self.every, self._took * (1 / LARGEST_SHARE - 1)):
+            self.write()
+
+    def write(self) -> None:
+        """Write what is fitted; if that fails, warn, and keep what was written before."""
+        begin = perf_counter()
+        try:
+            encoder = Encoder()
+            state = {"learned": self.seen, "batches": self._hash.hexdigest(), "fitted": self.fitted}
+            write_file(self.path, {**self.header, "state": encoder.encode(state)}, encoder.arrays)
+            self._changed = False
+        except (OSError, TypeError, MemoryError) as error:
+            warn_user(
+                f"checkpoint={str(self.path)!r} could not be written: {error}. The stream goes on; what was written "
+                "before is kept."
+            )
+        self._last = perf_counter()
+        self._took = self._last - begin
+
+    def interrupt(self) -> None:
+        """Write what is not yet written."""
+        if self._changed:
+            self.write()
+
+    def remove(self) -> None:
+        """Remove the file: the stream is done."""
+        remove_files(self.path)
+
+
+def describe_batch(batch: Any) -> Any:
+    """Return the shapes and types of the arrays of a batch, with hashes of their first and last rows."""
+    if isinstance(batch, dict):
+        return {name: describe_batch(value) for name, value in batch.items()}
+    if isinstance(batch, tuple | list):
+        return [describe_batch(value) for value in batch[:4]]
+    if isinstance(batch, np.ndarray) and batch.ndim and len(batch):
+        return [str(batch.dtype), batch.shape, describe(batch[:1]), describe(batch[-1:])]
+    return describe(batch)
