@@ -53,6 +53,8 @@ SKLEARN_PARTS = {
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     "sklearn.neighbors._ball_tree.BallTree",
     "sklearn.neighbors._ball_tree.BallTree64",
     "sklearn.neighbors._kd_tree.KDTree",
@@ -78,7 +80,7 @@ SKLEARN_FUNCTIONS = {
     for name in ("f_classif", "f_regression", "chi2", "r_regression")
 } | {f"sklearn.feature_selection._mutual_info.mutual_info_{kind}" for kind in ("classif", "regression")}
 UFUNC_MODULES = ("numpy", "scipy.special", "scipy.special._ufuncs")
-SKRUB_MODULE = re.compile(r"skrub\._(?!data_ops|reporting)[a-z_]+")
+SKRUB_MODULE = re.compile(r"skrub\._(?!data_ops|reporting)[a-z0-9_]+")
 SKRUB_PARTS = {"skrub._table_vectorizer.ShortReprDict", "skrub._utils.LRUDict"} | {
     f"skrub.selectors._base.{name}"
     for name in ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr")

@@ -71,6 +71,9 @@ class Rework:
         if loader == "NdArrayNode":
             new["__class__"] = RENAMED.get(f"{node['__module__']}.{node['__class__']}", node["__class__"])
             new["__class__"] = "ndarray" if new["__class__"] == "memmap" else new["__class__"]
+        if loader == "LossNode" and node["__module__"] == "_loss":
+            # Compiled classes of scikit-learn 1.6 do not know their package.
+            new["__module__"] = "sklearn._loss._loss"
         if loader == "TypeNode":
             new["__class__"] = RENAMED.get(f"{node['__module__']}.{node['__class__']}", node["__class__"])
         if loader == "FunctionNode" and isinstance(getattr(np, node["__class__"], None), np.ufunc):
