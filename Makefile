@@ -4,13 +4,16 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCH := .venv/.bench
 LOWEST := .venv-lowest/.installed
+DOCS := .venv-docs/.installed
+DOCS_PYTHON := .venv-docs/bin/python
 # The tests that call kernels most directly, and the part of all tests that runs with the lowest versions in CI.
 KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
 LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
   tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
   tests/estimators/test_subspace.py README.md docs
 
-.PHONY: demo test test-kernels test-lowest test-lowest-quick lint bench soak trust paper paper-quick clean
+.PHONY: demo test test-kernels test-lowest test-lowest-quick lint bench soak trust paper paper-quick clean \
+  docs docs-check docs-clean readme wheel test-wheel
 
 demo: $(INSTALLED)
 	$(BIN)/gramian demo
@@ -50,6 +53,41 @@ soak: $(INSTALLED)
 trust: $(INSTALLED)
 	$(BIN)/python -m harness.trust --count
 
+# The site, in build/docs; warnings are errors. Pages and examples that have not changed are not built again.
+docs: $(DOCS)
+	$(DOCS_PYTHON) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+	@echo "The site is in build/docs/index.html"
+
+# Every page of the site in a headless Chromium: console errors, links, pictures, search, width on a telephone.
+docs-check: docs $(INSTALLED)
+	GRAMIAN_CHECK_SITE=1 $(BIN)/python -m pytest -q tests/pages
+
+docs-clean:
+	rm -rf build/docs build/doctrees docs/api docs/gallery
+
+# The tables of README.md from the stored figures, and its picture.
+readme: $(INSTALLED)
+	$(BIN)/python -m benchmarks.readme
+	$(BIN)/python -m benchmarks.cover
+
+# A wheel and an archive of the source, in dist/.
+wheel: $(DOCS)
+	rm -rf dist
+	$(DOCS_PYTHON) -m build --outdir dist
+
+# The examples of README and of the guides with the installed wheel alone, in an environment of its own.
+test-wheel: wheel
+	rm -rf build/wheel
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl pytest
+	cp -r README.md docs build/wheel
+	rm -rf build/wheel/docs/api build/wheel/docs/gallery
+	cd build/wheel && venv/bin/python -I -m pytest -q -c /dev/null --rootdir=. --doctest-glob="*.md" \
+	  -o doctest_optionflags="NORMALIZE_WHITESPACE ELLIPSIS" -W error README.md docs
+	cd build/wheel && venv/bin/python -I -m pytest -q -c /dev/null --rootdir=. -W error \
+	  -o doctest_optionflags="NORMALIZE_WHITESPACE ELLIPSIS" --doctest-modules --pyargs gramian \
+	  --ignore-glob="*unfolding.py"
+
 paper: $(INSTALLED)
 	$(BIN)/python -m experiments
 
@@ -71,5 +109,10 @@ $(BENCH): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	touch $(BENCH)
 
+$(DOCS): pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS_PYTHON) -m pip install --quiet --disable-pip-version-check build -e ".[docs,files,cli,tables,dask]"
+	touch $(DOCS)
+
 clean:
-	rm -rf .venv .venv-lowest build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-lowest build dist docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache

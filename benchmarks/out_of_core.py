@@ -27,7 +27,7 @@ from gramian.tables import Table
 from harness.timing import limit_threads, print_heading
 
 GIGABYTES, LIMIT = 6.0, 2.0
-FEATURES, RANK, NOISE = 100, 5, 0.5
+FEATURES, RANK, NOISE = 200, 5, 0.5
 #: Rows of a row group of the table, and of a batch.
 ROWS = 1 << 16
 #: Rows on which streaming from the table is compared to streaming from memory.

@@ -37,6 +37,8 @@ SECTIONS = {
     "targets": "Distances from continuous targets",
     "threads": "Whole fits with one and two threads",
     "memory": "Memory of a fit on tall data",
+    "scale": "One and two workers of a Dask cluster",
+    "scale_model": "A model of workers of a Dask cluster",
     "out_of_core": "Tables larger than memory",
     "span": "Few samples of many features",
     "kernel": "Kernels from constraints",

@@ -299,6 +299,13 @@ def trees() -> Iterator[tuple[str, bytes]]:
         "numpy.chararray",
     ):
         yield f"array of {full}", replaced(node("NdArrayNode", full, type="numpy", file=array))
+    for place in ("/etc/cron.d/x", "~/.bashrc", 5, ["x"]):
+        value = items("ListNode", text("x")) if isinstance(place, list) else text(place)
+        yield (
+            f"checkpoint {place}",
+            with_tree("metric", lambda schema, v=value: attributes(schema).update(checkpoint=v)),
+        )
+        yield f"memory {place}", with_tree("pipeline", lambda schema, v=value: attributes(schema).update(memory=v))
     yield "a type of other settings", with_tree("metric", lambda schema: attributes(schema).update(shell=text(COMMAND)))
 
 

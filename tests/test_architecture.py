@@ -32,6 +32,7 @@ LAYERS = [
     {"estimators"},
     {"baselines"},
     {"files"},
+    {"plotting"},
     {"report"},
     {"cli"},
     {"demo"},

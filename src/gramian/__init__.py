@@ -37,6 +37,7 @@ _MODULES = (
     "losses",
     "measurements",
     "penalties",
+    "plotting",
     "solvers",
     "starts",
     "supervision",

@@ -333,7 +333,8 @@ def test_cross_validation_needs_a_folder(rng, tmp_path):
 
 SCRIPT = """
 import sys, time
-from test_checkpoints import MODELS, data_of
+from test_checkpoints import MODELS, data_of, session
+session.LARGEST_SHARE = 1.0  # every iteration is written, however long that takes
 fit, pause = sys.argv[1], 0.02
 
 def tell(record):
@@ -389,8 +390,8 @@ def test_processes_that_are_killed(tmp_path, name, by):
     (tmp_path / "state.npzabc.part").write_bytes(b"left by a process that was killed")
     model = clone(MODELS[name]).set_params(checkpoint=path, callback=records.append).fit(X, y)
     assert_same_fit(model, clone(MODELS[name]).fit(X, y))
-    # A kill loses what follows the last write, which may take a fifth of the time; an interruption loses nothing.
-    assert records[0].iteration >= (7 if by is signal.SIGINT else 5)
+    # Eight lines are those of iterations 0 to 7; the state after iteration 6 was written before the last of them.
+    assert records[0].iteration >= 7
     assert os.listdir(tmp_path) == []
 
 

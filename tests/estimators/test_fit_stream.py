@@ -149,5 +149,10 @@ def test_progress_knows_the_size(data, bar, capsys, monkeypatch):
         PSDRegressor(2, solver="online", random_state=0).fit_stream(form, n_epochs=2, progress=True)
         shown = capsys.readouterr().err
         assert (text if not bar or form is not batches else "10/10") in shown
-    PSDRegressor(2, solver="online", random_state=0, verbose=0).fit_stream(batches)
+    model = PSDRegressor(2, solver="online", random_state=0, verbose=0).fit_stream(batches)
     assert capsys.readouterr().err == ""
+    model.set_params(verbose=1).fit_stream(batches)
+    shown = capsys.readouterr().err
+    assert ("5/5" if bar else "5 of 5 batches") in shown
+    assert "gradient" not in shown
+    assert model.verbose == 1

@@ -2,11 +2,16 @@
 
 import pytest
 
+MISSING = "dask is not installed: pip install 'gramian[dask]'"
+
 
 @pytest.fixture(scope="session")
 def client():
-    distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'gramian[dask]'")
-    options = {"dashboard_address": None, "silence_logs": "CRITICAL"}
+    dask = pytest.importorskip("dask", reason=MISSING)
+    distributed = pytest.importorskip("distributed", reason=MISSING)
+    options = {"dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    # A busy machine may take long to start processes.
+    dask.config.set({"distributed.comm.timeouts.connect": "120s"})
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options)
     with cluster, distributed.Client(cluster) as client:
         yield client

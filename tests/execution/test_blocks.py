@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gramian import MetricLearner, PSDRegressor
+from gramian import MetricLearner, PSDRegressor, SubspaceTracker
 from gramian.blocked import BlockedFeatures, is_blocked, open_blocks
 from gramian.blocked import features as blocked_features
 from gramian.execution import Dask
@@ -156,3 +156,21 @@ def test_samples_come_in_any_order_and_repeatedly(rng, client):
         np.testing.assert_allclose(features.pull(S), X.T @ S)
         np.testing.assert_allclose(features.centred().dense(), X - X.mean(axis=0), atol=1e-14)
         np.testing.assert_array_equal(features.extremes.sizes, np.abs(X).max(axis=0))
+
+
+@pytest.mark.parametrize("step", ["greedy", "averaged"])
+def test_a_subspace_follows_the_samples_where_they_are(rng, step):
+    truth = np.linalg.qr(rng.standard_normal((12, 2)))[0]
+    X = rng.standard_normal((900, 2)) @ truth.T
+    X[rng.random(X.shape) < 0.2] = np.nan
+    D = da.from_array(X, chunks=(250, 12))
+    settings = {"step": step, "center": False, "n_epochs": 2, "random_state": 0}
+    model = SubspaceTracker(2, **settings).fit(D)
+    projector = model.components_.T @ model.components_
+    np.testing.assert_allclose(projector, truth @ truth.T, atol=1e-6 if step == "greedy" else 0.05)
+    assert model.n_samples_seen_ == 1800
+    np.testing.assert_allclose(model.transform(D), model.transform(X), atol=1e-12)
+    streams = [SubspaceTracker(2, **settings).partial_fit(data) for data in (X, D)]
+    np.testing.assert_array_equal(streams[1].components_, streams[0].components_)
+    with pytest.raises(ValueError, match=r"X\[:, 3\] has no observed entry"):
+        SubspaceTracker(2).fit(da.from_array(np.where(np.arange(12) == 3, np.nan, X), chunks=(250, 12)))

@@ -1,6 +1,7 @@
 """Mutated and hostile model files are refused, or load as they were; none runs anything."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -130,5 +131,21 @@ def test_a_file_of_ours_is_one_of_skops_too(tmp_path):
 
     gramian.save(fitted("pipeline"), tmp_path / "model")
     unknown = skops.io.get_untrusted_types(file=tmp_path / "model")
-    assert all(name.startswith("gramian.") for name in unknown)
+    assert all(name.startswith(("gramian.", "numpy.")) for name in unknown)
     assert repr(skops.io.load(tmp_path / "model", trusted=unknown)) == repr(fitted("pipeline"))
+
+
+def test_a_file_cannot_control_the_terminal(tmp_path):
+    path = tmp_path / "model"
+    versions = {"gramian": "\x1b[2J\x07", "numpy": "9"}
+    path.write_bytes(changed(HEADER, format_version=2, versions=versions))
+    with pytest.raises(FileError, match="it has format 2") as caught:
+        gramian.load(path)
+    assert str(caught.value).isprintable()
+
+
+def test_a_pipe_does_not_wait(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for read in (gramian.load, gramian.files.read_header):
+        with pytest.raises(FileError, match="not a regular file"):
+            read(tmp_path / "pipe")

@@ -4,12 +4,14 @@ import dataclasses
 import io
 import json
 import re
+import sys
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -130,6 +132,45 @@ def test_settings_of_several_kinds_come_back(tmp_path):
     loaded = round_trip(model, tmp_path)
     assert loaded.random_state.random() == np.random.Generator(np.random.Philox(3)).random()
     assert loaded.n_jobs == 2
+
+
+def test_places_in_the_file_system_are_not_stored(tmp_path):
+    learner = gramian.MetricLearner(2, checkpoint=tmp_path / "fit", checkpoint_every=5.0)
+    model = make_pipeline(StandardScaler(), learner, memory=str(tmp_path / "cache"))
+    loaded = round_trip(model, tmp_path)
+    assert loaded.memory is None
+    assert loaded[-1].checkpoint is None
+    assert loaded[-1].checkpoint_every == 5.0
+    assert round_trip(gramian.SubspaceTracker(2, memory=50.0), tmp_path).memory == 50.0
+
+
+def test_numbers_of_numpy_come_back_with_their_types(tmp_path):
+    numbers = [np.int8(-5), np.uint64(2**64 - 1), np.float32(0.1), np.float64(0.1), np.float16(1e-7), np.bool_(True)]
+    numbers += [np.float64("nan"), np.float32("inf"), np.float64(-0.0), np.str_("é"), np.float64(5e-324)]
+    model = gramian.MetricLearner(2, init={"numbers": numbers, 1: np.int64(2), 2.5: {False: 0}, None: True})
+    assert differences(model, round_trip(model, tmp_path)) == []
+
+
+def test_memory_mapped_samples_are_stored(tmp_path):
+    mapped = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
+    mapped[:] = X
+    model = KNeighborsClassifier(algorithm="brute").fit(mapped, Y)
+    assert np.array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+
+
+def test_another_version_of_scikit_learn_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn.base.__version__", "1.0")
+    gramian.save(fitted("pipeline"), tmp_path / "model")
+    monkeypatch.undo()
+    with pytest.warns(InconsistentVersionWarning, match="from version 1.0"):
+        loaded = gramian.load(tmp_path / "model")
+    assert np.array_equal(loaded.transform(X), fitted("pipeline").transform(X))
+
+
+def test_without_the_short_way_through_skops_files_are_the_same(monkeypatch):
+    content = to_bytes(fitted("pipeline, neighbours"))
+    monkeypatch.setitem(sys.modules, "skops.io._utils", None)
+    assert to_bytes(fitted("pipeline, neighbours")) == content
 
 
 def test_models_of_scikit_learn_around_ours(tmp_path):

@@ -104,7 +104,7 @@ def test_no_permission_is_an_os_error(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
 
     # Root may write everywhere, so the system's refusal is played.
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(PermissionError, match="Permission denied"):
         gramian.save(MetricLearner(), tmp_path / "model")
     assert not list(tmp_path.iterdir())

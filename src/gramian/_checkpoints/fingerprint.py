@@ -40,7 +40,10 @@ def describe(value: Any) -> Any:
         own = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
         return {"class": type(value).__qualname__, **own}
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{type(value).__qualname__} {value.dtype} {tuple(value.shape)}"
+        # Samples on workers are described by the smallest and the largest entry of every column.
+        extremes = getattr(value, "extremes", None)
+        hashes = [] if extremes is None else [hash_array(end) for end in (extremes.low, extremes.high)]
+        return " ".join([type(value).__qualname__, str(value.dtype), str(tuple(value.shape)), *hashes])
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
 from gramian.measurements import Pairs
@@ -91,6 +92,9 @@ class MaximumVarianceUnfolding(BaseEstimator):
     """
 
     message_: str
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     def __init__(
         self,

@@ -21,7 +21,8 @@ from gramian.blocked.work import (
     take_block,
 )
 from gramian.coordinates import SMALL, mean_outweighs_spread
-from gramian.execution.dask import Dask, Placed
+from gramian.execution.dask import Dask
+from gramian.execution.held import Placed
 from gramian.extremes import Extremes
 from gramian.types import Matrix, Rows, Vector
 
@@ -53,7 +54,8 @@ class BlockedFeatures:
     Examples
     --------
     >>> from gramian.blocked import BlockedFeatures
-    >>> from gramian.execution.dask import Dask, Placed
+    >>> from gramian.execution.dask import Dask
+    >>> from gramian.execution.held import Placed
     >>> BlockedFeatures(Dask(), Placed([], []), [2, 3], 4, float, 160).shape
     (5, 4)
     """

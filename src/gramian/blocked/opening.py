@@ -10,7 +10,8 @@ import numpy as np
 
 from gramian.blocked.features import BlockedFeatures
 from gramian.blocked.sources import Source, check_summaries, find_sources, read_block, read_file
-from gramian.execution.dask import Dask, Opaque, Placed, take_total
+from gramian.execution.dask import Dask
+from gramian.execution.held import Opaque, Placed, take_totals
 
 __all__ = ["compute_values", "gather_values", "is_blocked", "open_blocks"]
 
@@ -40,6 +41,14 @@ def open_blocks(X: Any, n_jobs: Any = None, *, allow_missing: bool = False) -> I
         The execution of a fit. None and numbers stand for `Dask()`, if X is in blocks.
     allow_missing : bool
         True if entries may be NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.blocked import open_blocks
+    >>> with open_blocks(np.eye(2)) as X:
+    ...     X.shape  # an array is not in blocks
+    (2, 2)
     """
     sources = None if isinstance(X, BlockedFeatures) else find_sources(X)
     execution = n_jobs if isinstance(n_jobs, Dask) else Dask()
@@ -60,8 +69,8 @@ def read_sources(sources: list[Source], X: Any, execution: Dask, allow_missing: 
         values = [Opaque(source.value) for source in sources]
     names = [source.name for source in sources]
     futures = execution.map(read_block, workers, names, values, [allow_missing] * len(names))
-    totals = execution.gather(execution.map(take_total, workers, futures))
-    summaries = [each for total in totals for each in total.total]
+    totals = execution.gather(execution.map(take_totals, workers, futures))
+    summaries = [each for total in totals for each in total.totals]
     check_summaries(summaries)
     kept = [i for i, each in enumerate(summaries) if each.n_samples]
     shards = Placed([futures[i] for i in kept], [workers[i] for i in kept])

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from gramian.checks import FLOATS, check_sparse
-from gramian.execution.dask import Held
+from gramian.execution.held import Held
 from gramian.features import Array, Sparse
 
 __all__ = ["FILES", "Source", "Summary", "find_sources", "read_block", "read_file"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gramian.blocked.work import gather_rows, make_block, stack_rows
-from gramian.execution.dask import Dask, Opaque, count_bytes
+from gramian.execution.dask import Dask
+from gramian.execution.held import Opaque, count_bytes
 from gramian.measurements import Measurement
 from gramian.objective import Term
 from gramian.types import Matrix, Vector
@@ -141,7 +142,7 @@ def split_term(features: BlockedFeatures, term: Any) -> Split:
 
 def split_separable(features: BlockedFeatures, term: Any) -> Split:
     """Return a term of one measurement a sample as one piece a block."""
-    futures, workers = features.shards
+    futures, workers, _ = features.shards
     pieces = [
         Piece([futures[b]], [workers[b]], None, workers[b], b, [term.take(slice(*features.edges[b : b + 2]))[0]])
         for b in range(features.n_blocks)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from gramian.execution.dask import Held, Opaque
+from gramian.execution.held import Held, Opaque
 from gramian.extremes import Extremes, extremes_of
 from gramian.features import Array, Centred, Features, Sparse
 from gramian.objective import Block
@@ -106,4 +106,4 @@ def stack_features(parts: list[Any]) -> Any:
 
 def make_block(features: Held, terms: Opaque) -> Held:
     """Return a block of an objective on a worker, in pieces that are worked on apart."""
-    return Held(Block(features.pieces[0], terms.content).split())
+    return Held(Block(features.pieces[0], terms.content).split(), shared=True)

@@ -13,6 +13,7 @@ from gramian.certificate import Certificate, Certifier
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_callback, resolve_part
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.execution import Execution, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
@@ -60,6 +61,9 @@ class PSDEstimator(BaseEstimator):
     message_: str
     history_: dict[str, Vector]
     timings_: dict[str, float]
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     def _make_generator(self) -> np.random.Generator:
         """Return the random generator of one call, seeded by random_state."""

@@ -16,7 +16,7 @@ import gramian
 from gramian._checkpoints import Checkpoint, check_place, describe, differences
 from gramian._checkpoints.file import read_file
 from gramian.checks import check_number
-from gramian.progress import ProgressPrinter
+from gramian.progress import ProgressBar, ProgressPrinter
 from gramian.solvers import Journal
 from gramian.warn import warn_user
 
@@ -67,7 +67,7 @@ class FitCheckpoint:
                 stored = read_file(path)
                 check_same_fit(path, stored.header, header)
                 session.load(stored, rng)
-        if session.resumed and isinstance(journal.reporter, ProgressPrinter):
+        if session.resumed and isinstance(journal.reporter, ProgressPrinter | ProgressBar):
             journal.reporter.note(f"resumed from {path}")
         self.session = journal.checkpoint = session
 

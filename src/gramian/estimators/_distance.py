@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gramian.blocked import open_blocks
 from gramian.estimators._available import available_if
 from gramian.estimators._checks import validate_input
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._threshold import Calibration, best_threshold
 from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
@@ -67,6 +68,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     components_: Matrix
     threshold_: float
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     def transform(self, X: Any) -> Matrix:
         """Return X @ components_.T, shape (n, r): its Euclidean distances are the learned distances.

@@ -53,9 +53,13 @@ class LearnsFromStreams:
         """
         check_number("n_epochs", n_epochs, least=1, integer=True)
         check_repeatable(batches, n_epochs)
-        shown = getattr(self, "verbose", 0) > 0 if progress is None else bool(progress)
+        verbose = getattr(self, "verbose", 0)
+        shown = verbose > 0 if progress is None else bool(progress)
         before, learned = forget_fit(self), 0
         reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
+        if shown and verbose == 1:
+            # The bar tells enough; with verbose=2, every batch is reported as well.
+            vars(self)["verbose"] = 0
         try:
             for batch in repeat_batches(batches, n_epochs):
                 learn_batch(self, batch, learned)
@@ -69,6 +73,8 @@ class LearnsFromStreams:
                 vars(self).update(before)
             raise
         finally:
+            if hasattr(self, "verbose"):
+                vars(self)["verbose"] = verbose
             if reporter is not None:
                 reporter.close()
         return self

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian.checks import check_number
 from gramian.estimators._checks import validate_input
+from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._input_kernel import InputKernel
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
@@ -41,6 +42,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel: str | Callable[..., float]
     embedding_: Matrix
     coefficients_: Matrix
+
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
 
     @property
     def _input_kernel(self) -> InputKernel:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.blocked import BlockedFeatures
-from gramian.execution.dask import Held, Opaque
+from gramian.execution.held import Held, Opaque
 from gramian.types import Matrix, Vector
 
 __all__ = ["Settings", "coordinates_of", "follow_blocks", "list_coordinates"]
@@ -27,7 +27,7 @@ def follow_blocks(X: BlockedFeatures, stream: Stream, settings: Settings, rng: A
 
     The rows of a block follow one another, in random order; so do the blocks. No sample leaves its worker.
     """
-    execution, (futures, workers) = X.execution, X.shards
+    execution, (futures, workers, _) = X.execution, X.shards
     order = range(X.n_blocks) if rng is None else rng.permutation(X.n_blocks)
     state: Any = Opaque(stream)
     for b in order:

@@ -10,11 +10,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian._kernels.subspace import Stream, subspace_follow
+from gramian.blocked import BlockedFeatures, open_blocks
 from gramian.checks import check_kind, check_number, check_powers
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._html import html_of, mimebundle_of
+from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
+from gramian.extremes import extremes_of, largest
 from gramian.starts.signs import align_signs
-from gramian.types import Matrix, Vector
+from gramian.types import Matrix
 
 __all__ = ["SubspaceTracker"]
 
@@ -83,6 +87,9 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
 
     message_: str
 
+    # Notebooks show scikit-learn's diagram, and a table of what was learned.
+    _repr_html_inner, _repr_mimebundle_ = html_of, mimebundle_of
+
     def __init__(
         self,
         n_components: int = 2,
@@ -105,24 +112,25 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
 
         Parameters
         ----------
-        X : array, shape (n, d)
-            Missing entries are NaN. Every column needs an observed entry, and some row needs at least r.
+        X : array, shape (n, d); or blocks of it on workers of Dask, as docs/scale.md explains
+            Missing entries are NaN. Every column needs an observed entry, and some row needs at least r. Of blocks,
+            one follows the other, in a random order.
         y : ignored
 
         Returns
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X:
             check_number("n_epochs", self.n_epochs, least=1, integer=True)
             X = self._validate(X, reset=True, least=2 if self.center else 1)
-            empty = np.flatnonzero(np.isnan(X).all(axis=0))
+            empty = np.flatnonzero(np.isnan(extremes_of(X).low))
             if empty.size:
                 raise ValueError(f"X[:, {empty[0]}] has no observed entry, NaN only. Drop the column.")
             rng = check_random_state(self.random_state)
             self._stream = self._initialise_stream(X.shape[1], rng)
             for _ in range(self.n_epochs):
-                self._follow(X, rng.permutation(len(X)))
+                self._follow(X, rng)
             if self.n_samples_skipped_ == self.n_samples_seen_:
                 raise ValueError(
                     f"no row of X has enough observed entries for n_components={self.n_components}. "
@@ -150,14 +158,14 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X:
             first = not hasattr(self, "_stream")
             X = self._validate(X, reset=first, least=1)
             if first:
                 self._stream = self._initialise_stream(X.shape[1], check_random_state(self.random_state))
             else:
                 self._stream = Stream(*(array.copy() for array in self._stream))
-            self._follow(X, np.arange(len(X)))
+            self._follow(X)
             self.message_ = f"followed {len(X)} samples"
         return self
 
@@ -177,16 +185,12 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         array, shape (n, r)
         """
         check_is_fitted(self)
-        X = validate_input(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        components = self.components_.astype(X.dtype, copy=False)
-        centred = X - self.mean_.astype(X.dtype, copy=False)
-        coordinates = centred @ components.T
-        for i in np.flatnonzero(np.isnan(X).any(axis=1)):
-            observed = ~np.isnan(X[i])
-            # Residuals, which are not used, may overflow.
-            with np.errstate(over="ignore"):
-                coordinates[i] = np.linalg.lstsq(components[:, observed].T, centred[i, observed], rcond=None)[0]
-        return coordinates
+        with open_blocks(X, allow_missing=True) as X:
+            X = validate_input(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+            if isinstance(X, BlockedFeatures):
+                small = {"components": self.components_, "mean": self.mean_}
+                return np.concatenate(X.execution.run(list_coordinates, X.shards, **small)[1])
+            return coordinates_of(X, self.components_, self.mean_)
 
     def inverse_transform(self, X: Any) -> Matrix:
         """Return samples from their coordinates, shape (n, d), with missing entries filled in.
@@ -207,7 +211,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
             raise ValueError(f"X has {X.shape[1]} columns; expected the {r} coordinates that transform gives.")
         return X @ self.components_.astype(X.dtype, copy=False) + self.mean_.astype(X.dtype, copy=False)
 
-    def _validate(self, X: Any, *, reset: bool, least: int) -> Matrix:
+    def _validate(self, X: Any, *, reset: bool, least: int) -> Any:
         """Return X (n, d) with at least `least` rows; raise a ValueError for invalid parameters."""
         if self.step not in STEPS:
             raise ValueError(f"step={self.step!r} is unknown. Choose one of {', '.join(map(repr, STEPS))}.")
@@ -234,11 +238,15 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         frame = np.linalg.qr(rng.standard_normal((d, r)))[0].copy()
         return Stream(frame, np.zeros((r, r)), np.zeros(d), np.zeros(d), np.zeros(3))
 
-    def _follow(self, X: Matrix, order: Vector) -> None:
-        """Update the stream with rows of X in the given order, and set the fitted attributes, in the dtype of X."""
+    def _follow(self, X: Any, rng: np.random.RandomState | None = None) -> None:
+        """Update the stream with the rows of X, in a random or the given order; set the fitted attributes."""
         keep = 1.0 if self.memory is None else 1 - 1 / float(self.memory)
+        settings = Settings(keep, self.step == "greedy", bool(self.center))
+        if isinstance(X, BlockedFeatures):
+            self._stream = follow_blocks(X, self._stream, settings, rng)
+        else:
+            subspace_follow(X, np.arange(len(X)) if rng is None else rng.permutation(len(X)), self._stream, *settings)
         stream = self._stream
-        subspace_follow(X, order, stream, keep, self.step == "greedy", bool(self.center))
         if not np.isfinite(stream.moment).all():
             raise ValueError(not_finite(X))
         variances, axes = np.linalg.eigh(stream.moment / max(stream.totals[0], 1.0))
@@ -251,7 +259,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         self._check_finite(X)
         self.n_samples_seen_, self.n_samples_skipped_ = int(stream.totals[1]), int(stream.totals[2])
 
-    def _check_finite(self, X: Matrix) -> None:
+    def _check_finite(self, X: Any) -> None:
         """Raise a ValueError that names the scale of X if a fitted attribute is not finite."""
         fitted = (self.components_, self.explained_variance_, self.mean_)
         if not all(np.isfinite(values).all() for values in fitted):
@@ -268,9 +276,9 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         return tags
 
 
-def not_finite(X: Matrix) -> str:
+def not_finite(X: Any) -> str:
     """Return the message for samples X (n, d) that make a stream infinite in their dtype."""
-    size = float(np.nanmax(np.abs(X), initial=0))
+    size = largest(X)
     return (
         f"variances are not finite in {X.dtype}: the largest entry of X in absolute value is {size:.3g}. Scale X, so "
         "that its entries are near 1."

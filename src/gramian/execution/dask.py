@@ -4,72 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from gramian.execution.execution import Shards, Work, sum_totals
+from gramian.execution.execution import Shards, Work
+from gramian.execution.held import (
+    Held,
+    Opaque,
+    Placed,
+    Traffic,
+    add_all,
+    collect,
+    count_bytes,
+    cut_beside,
+    hand_over,
+    merge,
+    perform,
+    take_totals,
+)
 from gramian.execution.serial import Serial
-from gramian.execution.threads import one_blas_thread
 
-__all__ = ["Dask", "Held", "Opaque", "Placed", "Traffic", "count_bytes", "take_total"]
+__all__ = ["Dask"]
 
 #: Blocks of the driver are placed in at most so many shards: their number must not depend on that of the workers.
 MOST_SHARDS = 16
-#: So many totals are added on a worker before the driver asks for them.
-FAN_IN = 8
 #: Small arguments of up to so many bytes are part of each task, of up to the second so many are one task, which can be
 #: repeated after the loss of a worker. Larger ones are copied to all workers.
 PER_TASK, ONE_TASK = 2**15, 2**20
 #: The scheduler keeps blocks of the driver of up to so many bytes in all, and sends them again after a loss.
 KEPT_BY_SCHEDULER = 2**28
 MISSING = "Dask is not installed. Install it by: pip install 'gramian[dask]'."
-
-
-class Placed(NamedTuple):
-    """Handles of what is held on workers, one a shard: futures, and the addresses of the workers they are pinned to."""
-
-    futures: list[Any]
-    workers: list[str]
-
-
-@dataclass
-class Traffic:
-    """Bytes of arguments and totals that an execution has sent and received, and the number of its calls.
-
-    Messages of the scheduler about tasks, about a kilobyte each, do not count.
-
-    Examples
-    --------
-    >>> from gramian.execution.dask import Traffic
-    >>> Traffic().sent
-    0
-    """
-
-    sent: int = 0
-    received: int = 0
-    calls: int = 0
-
-
-class Held:
-    """What a worker holds of a shard: the pieces, or what work left beside each of them, and the total of that work.
-
-    Examples
-    --------
-    >>> from gramian.execution.dask import Held
-    >>> Held([1, 2], 3).total
-    3
-    """
-
-    def __init__(self, pieces: list[Any], total: Any = None) -> None:
-        self.pieces, self.total = pieces, total
-
-    def __sizeof__(self) -> int:
-        # Dask moves and spills by this number.
-        return 64 + count_bytes(self.pieces) + count_bytes(self.total)
 
 
 class Dask:
@@ -150,18 +117,18 @@ class Dask:
             self._own = None
 
     @property
-    def addresses(self) -> list[str]:
-        """The addresses of the workers, sorted; at least one."""
+    def workers(self) -> dict[str, Any]:
+        """What the scheduler knows of the workers, by address; of at least one."""
         client = self.client
-        found = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        found = client.scheduler_info(n_workers=-1)["workers"]
         if not found:
             client.wait_for_workers(1, timeout=60)
-            found = sorted(client.scheduler_info(n_workers=-1)["workers"])
+            found = client.scheduler_info(n_workers=-1)["workers"]
         return found
 
     def spread(self, count: int) -> list[str]:
         """Return the addresses of workers for so many shards: consecutive shards share a worker."""
-        addresses = self.addresses
+        addresses = sorted(self.workers)
         return [addresses[i * len(addresses) // count] for i in range(count)]
 
     def place(self, blocks: Sequence[Any]) -> Shards:
@@ -178,9 +145,8 @@ class Dask:
             workers = self.spread(len(groups))
             copied = count_bytes(sent) > KEPT_BY_SCHEDULER
             held = [Held([sent[i] for i in group]) for group in groups]
-            return Placed(
-                [self.send(each, worker, copied) for each, worker in zip(held, workers, strict=True)], workers
-            )
+            futures = [self.send(each, worker, copied) for each, worker in zip(held, workers, strict=True)]
+            return self.bundle(futures, workers)
         slots: dict[int, list[Any]] = {}
         workers_of: dict[int, str] = {}
         for block in made:
@@ -190,10 +156,21 @@ class Dask:
         if sent:
             next(iter(slots.values())).append(self.send(Held(sent), workers[0], copied=False))
         merged = [
-            futures[0] if len(futures) == 1 else self.submit(merge, *futures, worker=worker)
-            for futures, worker in zip(slots.values(), workers, strict=True)
+            parts[0] if len(parts) == 1 else self.submit(merge, *parts, worker=worker)
+            for parts, worker in zip(slots.values(), workers, strict=True)
         ]
-        return Placed(merged, workers)
+        return self.bundle(merged, workers)
+
+    def bundle(self, futures: list[Any], workers: list[str]) -> Placed:
+        """Return shards with one future for each thread of a worker: a call is then one task for each of them."""
+        threads = {address: info["nthreads"] for address, info in self.workers.items()}
+        bundles: list[tuple[str, list[int]]] = []
+        for address in dict.fromkeys(workers):
+            own = [i for i, worker in enumerate(workers) if worker == address]
+            parts = np.array_split(own, min(len(own), threads.get(address, 1)))
+            bundles += [(address, part.tolist()) for part in parts]
+        bundled = [self.submit(collect, *(futures[i] for i in own), worker=address) for address, own in bundles]
+        return Placed(bundled, [address for address, _ in bundles], [own for _, own in bundles])
 
     def place_beside(self, cut: Callable[..., list[Any]], shards: Placed, parts: Sequence[Any]) -> Placed:
         """Return shards of the pieces cut(features, values) of blocks, and of values that are sent to each block."""
@@ -226,23 +203,20 @@ class Dask:
 
     def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
         """Run work on every block; return handles of what stays beside each, and the sum of the totals."""
-        count = len(shards.futures)
-        package = self.pack(small, shards.workers)
-        function = partial(perform, work, np.geterr())
-        arguments = ([package] * count, shards.futures, *(each.futures for each in held))
-        outcomes, workers = self.map(function, shards.workers, *arguments), list(shards.workers)
-        kept = Placed(outcomes, workers)
+        numbers, workers = shards.shards, shards.workers
+        count = sum(len(own) for own in numbers)
+        package = self.pack(small, workers)
+        function = partial(perform, work, np.geterr(), count)
+        arguments = ([package] * len(workers), numbers, shards.futures, *(each.futures for each in held))
+        outcomes = self.map(function, workers, *arguments)
+        kept = Placed(outcomes, workers, numbers)
         returned = str(getattr(work, "__annotations__", {}).get("return", ""))
         if returned.endswith(", None]"):
             # Nothing to wait for.
             return kept, None
         # What keeps nothing is its total, without another task that leaves the rest behind.
-        totals = outcomes if returned.startswith("tuple[None,") else self.map(take_total, workers, outcomes)
-        while len(totals) > FAN_IN:
-            groups = [totals[i : i + FAN_IN] for i in range(0, len(totals), FAN_IN)]
-            workers = workers[::FAN_IN]
-            totals = self.map(add_up, workers, groups)
-        return kept, sum_totals(part.total for part in self.gather(totals))
+        totals = outcomes if returned.startswith("tuple[None,") else self.map(take_totals, workers, outcomes)
+        return kept, add_all([part.totals for part in self.gather(totals)], count)
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return the results of futures; what is lost for good is said so."""
@@ -271,16 +245,6 @@ class Dask:
         return self.client.scatter(package, broadcast=True, hash=False)
 
 
-class Opaque:
-    """A value that Dask does not look into for tasks and futures."""
-
-    def __init__(self, content: Any) -> None:
-        self.content = content
-
-    def __sizeof__(self) -> int:
-        return 64 + count_bytes(self.content)
-
-
 def quiet_about_size() -> Any:
     """Return a context in which Dask does not warn of arrays in tasks: they are sent once, and kept for a loss."""
     import dask
@@ -295,60 +259,3 @@ def import_distributed() -> Any:
     except ImportError as error:
         raise ImportError(MISSING) from error
     return distributed
-
-
-def count_bytes(value: Any) -> int:
-    """Return the bytes of the arrays in a value, and 8 for every other part of it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.execution.dask import count_bytes
-    >>> count_bytes({"frame": np.zeros((10, 2)), "s": 0.5})
-    168
-    """
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, dict):
-        return sum(count_bytes(part) for part in value.values())
-    if isinstance(value, list | tuple):
-        return sum(count_bytes(part) for part in value)
-    if hasattr(value, "__dict__") and not isinstance(value, type):
-        return sum(count_bytes(part) for part in vars(value).values())
-    return 8
-
-
-# What is done on workers.
-
-
-def hand_over(value: Any) -> Any:
-    """Return what a task carries."""
-    return value.content if isinstance(value, Opaque) and isinstance(value.content, Held) else value
-
-
-def perform(work: Work, errors: Any, small: Opaque, shard: Held, *held: Held) -> Held:
-    """Run work on the pieces of a shard, under the driver's treatment of floating-point errors."""
-    with np.errstate(**errors), one_blas_thread():
-        rows = zip(shard.pieces, *(each.pieces for each in held), strict=True)
-        results = [work(*items, **small.content) for items in rows]
-    return Held([kept for kept, _ in results], sum_totals(total for _, total in results))
-
-
-def cut_beside(cut: Callable[..., list[Any]], shard: Held, values: Opaque) -> Held:
-    """Return the pieces of a block and of what belongs to its samples."""
-    return Held(cut(shard.pieces[0], values.content))
-
-
-def take_total(outcome: Held) -> Held:
-    """Return the total of a shard, without what it holds."""
-    return Held([], outcome.total)
-
-
-def add_up(totals: list[Held]) -> Held:
-    """Return the sum of totals, in their order."""
-    return Held([], sum_totals(total.total for total in totals))
-
-
-def merge(*shards: Held) -> Held:
-    """Return shards as one."""
-    return Held([piece for shard in shards for piece in shard.pieces])

@@ -11,7 +11,18 @@ from pathlib import Path
 
 from gramian.files.errors import FileError
 
-__all__ = ["ARRAY", "HEADER", "SCHEMA", "SPARSE", "check_members", "pack", "read_bytes", "unpack", "unpack_parts"]
+__all__ = [
+    "ARRAY",
+    "HEADER",
+    "SCHEMA",
+    "SPARSE",
+    "check_members",
+    "check_regular",
+    "pack",
+    "read_bytes",
+    "unpack",
+    "unpack_parts",
+]
 
 HEADER, SCHEMA = "gramian.json", "schema.json"
 ARRAY, SPARSE = re.compile(r"\d{1,20}\.npy"), re.compile(r"\d{1,20}\.npz")
@@ -30,10 +41,15 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file; raise a FileError if the path is not a regular file, such as a device."""
-    with open(path, "rb") as stream:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise FileError.because(path, "it is not a regular file")
-        return stream.read()
+    check_regular(path)
+    return path.read_bytes()
+
+
+def check_regular(path: Path) -> None:
+    """Raise a FileError if a path is neither a file nor a folder, before it is opened: a pipe would wait."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise FileError.because(path, "it is not a regular file")
 
 
 def unpack(content: bytes) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 __all__ = ["write_atomically"]
@@ -23,13 +23,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         raise IsADirectoryError(f"{given} is a folder or a device; give the path of a file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} of {given} does not exist. Make it first.")
-    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    part = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(part, mode_of(target))
+        if target.exists():
+            os.chmod(part, target.stat().st_mode & 0o777)
         os.replace(part, target)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
@@ -38,15 +40,6 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
             error.add_note(f"{given} was not written; what was there before is unchanged.")
         raise
     force_folder(target.parent)
-
-
-def mode_of(target: Path) -> int:
-    """Return the permissions of a file, or those of a new one: temporary files are for their owner only."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def force_folder(folder: Path) -> None:

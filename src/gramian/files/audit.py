@@ -22,6 +22,7 @@ from gramian.files.rules import (
     is_named_tuple,
     is_object,
 )
+from gramian.files.tree import places_of
 
 __all__ = ["Audit", "check_protocol"]
 
@@ -135,6 +136,10 @@ def check_object(audit: Audit, node: Node, where: str, depth: int) -> None:
     content = node["content"]
     if not isinstance(content, dict) or content.get("__loader__") not in ("DictNode", "TupleNode", "JsonNode"):
         raise ValueError(f"{where or 'the model'} has no attributes")
+    for name in places_of(node["__module__"]):
+        held = content["content"].get(name) if isinstance(content.get("content"), dict) else None
+        if held is not None and (not isinstance(held, dict) or held.get("content") != "null"):
+            raise ValueError(f"{where}.{name} names a place in the file system".lstrip("."))
     audit.visit(content, where, depth)
 
 
@@ -167,16 +172,18 @@ def check_items(audit: Audit, node: Node, where: str, depth: int) -> None:
 
 
 def check_call(audit: Audit, node: Node, where: str, depth: int) -> None:
-    """Check a dict made of pairs, or a frozenset of items: both are made of one list."""
-    audit.require(node, where, {"content"}, full_name(node) in CONTAINERS[node["__loader__"]])
+    """Check what is made by a call with one argument: a dict or a frozenset of a list, or a number of a plain value."""
+    number = full_name(node) in ARRAYS - {"numpy.ndarray"}
+    audit.require(node, where, {"content"}, number or full_name(node) in CONTAINERS[node["__loader__"]])
     content = node["content"]
     arguments = content.get("content") if isinstance(content, dict) else None
+    expected = "JsonNode" if number else "ListNode"
     if (
         not isinstance(arguments, list)
         or content.get("__loader__") != "TupleNode"
-        or [item.get("__loader__") if isinstance(item, dict) else None for item in arguments] != ["ListNode"]
+        or [item.get("__loader__") if isinstance(item, dict) else None for item in arguments] != [expected]
     ):
-        raise ValueError(f"{where} is not made of a list")
+        raise ValueError(f"{where} is not made of one {'number' if number else 'list'}")
     audit.visit(content, where, depth)
 
 

@@ -33,9 +33,13 @@ class FileError(ValueError):
     def because(cls, path: str | PathLike[str], cause: object, advice: str = "") -> FileError:
         """Return the error for a file, with its cause and what to do."""
         advice = advice or "It is damaged, or was not written by gramian.save."
-        return cls(f"{path} cannot be loaded: {words_of(cause)}. {advice}")
+        return cls(f"{path} cannot be loaded: {words_of(cause)}. {words_of(advice)}.")
 
 
 def words_of(cause: Any) -> str:
-    """Return the words of an error, without a full stop; its type if it has none."""
-    return (str(cause).strip() or type(cause).__name__).rstrip(". ")[:500]
+    """Return the words of an error, without a full stop; its type if it has none.
+
+    A file may hold characters that would control a terminal: they are left out.
+    """
+    words = (str(cause).strip() or type(cause).__name__).rstrip(". ")[:500]
+    return "".join(letter if letter.isprintable() else " " for letter in words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import gramian
-from gramian.files.archive import HEADER, check_members, read_bytes
+from gramian.files.archive import HEADER, check_members, check_regular
 from gramian.files.errors import FileError
 
 __all__ = ["FORMAT", "Header", "describe", "find_learner", "parse_header", "rank_of", "read_header"]
@@ -151,11 +150,14 @@ def read_header(path: str | PathLike[str]) -> Header:
     'gramian.estimators.mds.SStressMDS'
     """
     path = Path(path)
-    content = read_bytes(path)
+    check_regular(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            check_members(archive.infolist(), len(content))
-            return parse_header(archive.read(HEADER) if HEADER in archive.namelist() else None)
+        with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+            check_members(archive.infolist(), path.stat().st_size)
+            known = HEADER in archive.namelist() and archive.getinfo(HEADER).file_size <= LARGEST_HEADER
+            return parse_header(archive.read(HEADER) if known else None)
+    except OSError:
+        raise
     except FileError as error:
         raise FileError.because(path, error, NEWER) from None
     except Exception as error:

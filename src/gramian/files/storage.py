@@ -127,14 +127,12 @@ def import_skops() -> Any:
 
 def to_bytes(estimator: Any) -> bytes:
     """Return the content of the file of an estimator, after reading it back."""
-    skops = import_skops()
+    import_skops()
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(f"estimator is of type {type(estimator).__name__}; give an estimator or a pipeline to save.")
     name = type(estimator).__name__
     try:
-        stored = unpack_raw(skops.dumps(estimator))
-        schema = json.loads(stored.pop(SCHEMA))
-        schema, members = rework(schema, stored)
+        schema, members = rework(*dump(estimator))
         members = {key: repack_sparse(part, key) if SPARSE.fullmatch(key) else part for key, part in members.items()}
         members = {SCHEMA: json.dumps(schema, separators=(",", ":")).encode(), **members}
         content = pack({HEADER: describe(estimator, members).to_json(), **members})
@@ -153,10 +151,37 @@ def advice_for(error: Exception) -> str:
     return "Estimators of gramian, scikit-learn and skrub are stored, without decision trees; see docs/files.md."
 
 
-def unpack_raw(content: bytes) -> dict[str, bytes]:
-    """Return the members of an archive that skops has just made."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+class Members:
+    """Takes the members that skops writes, in place of an archive, whose list of names it would search for each."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, bytes] = {}
+
+    def writestr(self, name: str, content: Any) -> None:
+        """Keep a member."""
+        self.parts[name] = bytes(content)
+
+    def namelist(self) -> dict[str, bytes]:
+        """Return the names of the members, in a container that finds one at once."""
+        return self.parts
+
+
+def dump(estimator: BaseEstimator) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the tree of an estimator by skops, and its members."""
+    skops = import_skops()
+    try:
+        from skops.io._utils import SaveContext, get_state
+    except ImportError:
+        # Another version of skops: the same, by way of an archive.
+        with zipfile.ZipFile(io.BytesIO(skops.dumps(estimator))) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        schema = json.loads(members.pop(SCHEMA))
+        # The header has the version.
+        schema.pop("_skops_version", None)
+        return schema, members
+    context = SaveContext(zip_file=Members())
+    schema = get_state(estimator, context) | {"protocol": context.protocol}
+    return json.loads(json.dumps(schema)), context.zip_file.parts
 
 
 def check_digests(header: Header, members: Mapping[str, bytes]) -> None:

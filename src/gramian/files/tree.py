@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from typing import Any
 
 import numpy as np
 
-__all__ = ["rework"]
+__all__ = ["places_of", "rework"]
 
 Node = dict[str, Any]
 # The names of these differ between versions of NumPy; those that all versions have.
 RENAMED = {"numpy.bool": "bool_", "numpy.str": "str_", "numpy.bytes": "bytes_"}
+# Numbers of NumPy that JSON holds to the last bit.
+SCALARS = {
+    *("bool", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+}
+# Settings that are places in the file system are not stored: a file must not say where to write or read.
+PLACES = {"gramian": ("checkpoint",), "sklearn": ("memory",)}
 VALUES = {"JsonNode", "TypeNode", "FunctionNode"}
 
 
@@ -50,12 +58,16 @@ class Rework:
     def visit_node(self, node: Node) -> Node:
         """Return a node rewritten."""
         loader = node["__loader__"]
+        if loader == "NdArrayNode" and node["__class__"] in SCALARS and node["__module__"] == "numpy":
+            return self.visit_scalar(node)
         identity = node.get("__id__")
         kept = {key: value for key, value in node.items() if key not in ("__id__", "file")}
         if loader == "DictNode" and has_odd_keys(node):
             kept = {"protocol": node["protocol"]} if "protocol" in node else {}
             kept |= to_pairs(node)
-        new = {key: self.visit(value) for key, value in kept.items()}
+        if loader == "ObjectNode":
+            kept["content"] = without_places(kept.get("content"), node["__module__"])
+        new = {key: self.visit(value) for key, value in kept.items() if value is not None}
         if loader == "NdArrayNode":
             new["__class__"] = RENAMED.get(f"{node['__module__']}.{node['__class__']}", node["__class__"])
             new["__class__"] = "ndarray" if new["__class__"] == "memmap" else new["__class__"]
@@ -69,6 +81,13 @@ class Rework:
             new["__id__"] = self.numbers.setdefault(identity, len(self.numbers) + 1)
         return new
 
+    def visit_scalar(self, node: Node) -> Node:
+        """Return the node of a number of NumPy as a call of its type: skops would store it in a member of its own."""
+        value = np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False).item()
+        name = RENAMED.get(f"numpy.{node['__class__']}", node["__class__"])
+        call = {"__class__": name, "__module__": "numpy", "__loader__": "ConstructorFromReduceNode"}
+        return {**call, "content": tuple_node([json_node(value)])}
+
     def rename(self, name: str) -> str:
         """Return the new name of a member; members of equal content are stored once."""
         content, suffix = self.members[name], name.rpartition(".")[2]
@@ -77,6 +96,19 @@ class Rework:
             self.names[key] = f"{len(self.names)}.{suffix}"
             self.renamed[self.names[key]] = content
         return self.names[key]
+
+
+def places_of(module: str) -> tuple[str, ...]:
+    """Return the settings of classes of a module that are places in the file system."""
+    return PLACES.get(module.partition(".")[0], ())
+
+
+def without_places(content: Any, module: str) -> Any:
+    """Return the attributes of an object, in which settings that are places are None."""
+    if not isinstance(content, dict) or content.get("__loader__") != "DictNode":
+        return content
+    places = {name: json_node(None) for name in places_of(module) if name in content["content"]}
+    return {**content, "content": {**content["content"], **places}}
 
 
 def count_identities(value: Any, counts: dict[int, int]) -> None:
