@@ -10,6 +10,7 @@ import io
 import json
 import pickle
 import struct
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,7 +24,7 @@ from harness.mutations import HEADERS, to_npy, to_zip
 __all__ = ["PROOF", "hostile_files"]
 
 #: The file that hostile code would write.
-PROOF = "/tmp/gramian-was-here"
+PROOF = f"{tempfile.gettempdir()}/gramian-was-here"
 COMMAND = f"touch {PROOF}"
 CALLABLES = [
     *(
