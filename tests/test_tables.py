@@ -179,3 +179,18 @@ def test_a_table_without_rows(tmp_path):
     assert list(open_table(path)) == []
     with pytest.raises(ValueError, match="has no rows"):
         open_table(path).to_npy(tmp_path)
+
+
+def test_a_text_label_that_is_missing_in_a_csv_file_is_named(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("a,b,label\n1,2,cat\n3,4,\n5,6,dog\n")
+    with pytest.raises(ValueError, match=r"row 1, counted from 0, has no target 'label'"):
+        list(open_table(path, target="label"))
+
+
+def test_truth_values_of_a_csv_file_are_numbers(tmp_path):
+    path = tmp_path / "truth.csv"
+    path.write_text("a,b\ntrue,2\nfalse,4\n")
+    (batch,) = list(open_table(path))
+    X = batch[0] if isinstance(batch, tuple) else batch
+    np.testing.assert_array_equal(X, [[1.0, 2.0], [0.0, 4.0]])

@@ -109,7 +109,8 @@ def span_of(features: Features, *, sparse: bool = False) -> Span | None:
     ((1, 1), None)
     """
     n, d = features.shape
-    if n >= d or not (features.sliceable or sparse):
+    # Samples on workers stay there.
+    if n >= d or not (features.sliceable or sparse) or hasattr(features, "execution"):
         return None
     V, sigma = left_singular_vectors(features) if features.sliceable else sparse_left_singular_vectors(features)
     kept = sigma > max(n, d) * float(np.finfo(features.dtype).eps) * sigma[0]

@@ -210,3 +210,53 @@ def test_another_stream_is_refused(data, tmp_path):
         model.fit(X, y)
     assert path.read_bytes() == content
     assert model.factor_ is before
+
+
+def test_a_stream_that_ends_before_its_checkpoint_is_refused_and_nothing_is_lost(data, tmp_path):
+    X, y = data
+    path, model = tmp_path / "state", PSDRegressor(2, solver="online", random_state=0)
+    model.set_params(checkpoint=str(path), checkpoint_every=0.0)
+
+    def broken():
+        yield from batches_of(X, y)[:3]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_stream(broken())
+    factor = model.factor_
+    with pytest.raises(ValueError, match="ended after 2 batches, but its checkpoint has learned from 3"):
+        model.fit_stream(batches_of(X, y)[:2])
+    assert path.exists()
+    np.testing.assert_array_equal(model.factor_, factor)
+
+
+def test_data_frames_of_another_stream_are_refused(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame, y = pandas.DataFrame(data[0]), data[1]
+    model = PSDRegressor(2, solver="online", random_state=0, checkpoint=str(tmp_path / "s"), checkpoint_every=0.0)
+
+    def broken(rows):
+        yield frame.iloc[rows[:200]], y[rows[:200]]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_stream(broken(np.arange(1000)))
+    with pytest.raises(ValueError, match="batches"):
+        model.fit_stream(broken(np.arange(1000)[::-1]))
+
+
+def test_settings_of_scikit_learn_stay(data):
+    model = MetricLearner(2, random_state=0).set_output(transform="pandas")
+    model.fit_stream(batches_of(data[0], labels_of(data[0])))
+    assert hasattr(model.transform(data[0]), "columns")
+
+
+def test_batches_whose_number_is_unknown(data):
+    class Unknown:
+        def __iter__(self):
+            return iter(batches_of(*data))
+
+        def __len__(self):
+            raise TypeError("no length")
+
+    PSDRegressor(2, solver="online", random_state=0).fit_stream(Unknown(), progress=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,13 +29,17 @@ class Stored(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
+#: Between the name of a checkpoint and the rest of the name of a part of it, which is written.
+PART = ".~"
+
+
 def check_place(path: Path) -> None:
     """Raise an OSError that names the path unless a file can be made in its folder."""
     folder = path.parent
     if not folder.is_dir():
         raise FileNotFoundError(f"checkpoint={str(path)!r}: the folder {str(folder)!r} does not exist. Make it first.")
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=f"{path.name}{PART}", suffix=".part"):
             pass
     except OSError as error:
         raise type(error)(
@@ -48,16 +53,17 @@ def write_file(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]
     text = json.dumps({"kind": KIND, "format": FORMAT, **header}).encode()
     # No other keyword, such as allow_pickle: older versions of NumPy would store it as one more array.
     keywords: Any = {HEADER: np.frombuffer(text, np.uint8), **arrays}
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as part:
-        try:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}{PART}", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as part:
             np.savez(part, **keywords)
             part.flush()
             os.fsync(part.fileno())
-        except BaseException:
-            part.close()
-            os.unlink(part.name)
-            raise
-    os.replace(part.name, path)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
 
 
 def read_file(path: Path) -> Stored:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gramian._checkpoints.encoding import Decoder, Encoder
-from gramian._checkpoints.file import Stored, write_file
+from gramian._checkpoints.file import PART, Stored, write_file
 from gramian.types import Matrix
 from gramian.warn import warn_user
 
@@ -240,7 +240,7 @@ class Checkpoint:
 
 def remove_files(path: Path) -> None:
     """Remove a file, if there is one, and parts of it that processes left that were killed as they wrote."""
-    for each in (path, *path.parent.glob(f"{escape(path.name)}*.part")):
+    for each in (path, *path.parent.glob(f"{escape(path.name + PART)}*.part")):
         each.unlink(missing_ok=True)
 
 

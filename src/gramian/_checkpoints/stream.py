@@ -107,6 +107,10 @@ def describe_batch(batch: Any) -> Any:
         return {name: describe_batch(value) for name, value in batch.items()}
     if isinstance(batch, tuple | list):
         return [describe_batch(value) for value in batch[:4]]
+    if hasattr(batch, "iloc"):
+        # A data frame, or one of its columns.
+        names = [str(name) for name in getattr(batch, "columns", [])]
+        return [names, batch.shape, *(describe(batch.iloc[rows].to_numpy()) for rows in (slice(1), slice(-1, None)))]
     if isinstance(batch, np.ndarray) and batch.ndim and len(batch):
         return [str(batch.dtype), batch.shape, describe(batch[:1]), describe(batch[-1:])]
     return describe(batch)

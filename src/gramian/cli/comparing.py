@@ -58,22 +58,24 @@ def evaluate_file(path: Path, components: int, folds: int, neighbours: int, read
         splits = list(splitter.split(np.zeros(len(table.y)), table.y))
         with counting("evaluating", (3 if issparse(table.X) else 5) * folds) as bar:
             for train, test in splits:
-                for name, score in score_fold(table, train, test, components, neighbours, reading.seed, bar):
+                for name, score in score_fold(table, train, test, components, neighbours, reading, bar):
                     scores.setdefault(name, []).append(score)
     show_scores(scores, components, folds, neighbours)
     return scores
 
 
-def score_fold(table: Any, train: Vector, test: Vector, components: int, neighbours: int, seed: int, bar: Any) -> Any:
+def score_fold(
+    table: Any, train: Vector, test: Vector, components: int, neighbours: int, reading: Reading, bar: Any
+) -> Any:
     """Yield the name and the score of each method on a fold; columns are prepared by its training rows alone."""
     X = table.X
     rows = (X.iloc[train], X.iloc[test]) if hasattr(X, "iloc") else (X[train], X[test])
-    preparation = fit_preparation(rows[0])
+    preparation = fit_preparation(rows[0], reading.texts)
     known, asked = (preparation.transform(part) for part in rows)
     if components > known.shape[1]:
         raise Mistake(f"--components {components} exceeds the {known.shape[1]} features. Choose fewer.")
     n_classes = len(np.unique(table.y[train]))
-    methods = make_methods(components, known.shape[1], n_classes, seed, sparse=issparse(known))
+    methods = make_methods(components, known.shape[1], n_classes, reading.seed, sparse=issparse(known))
     for name, method in methods.items():
         bar.advance(0, name)
         yield name, score_method(method, known, table.y[train], asked, table.y[test], neighbours)

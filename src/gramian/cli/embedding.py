@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,31 @@ def fit_pairs(model: SStressMDS, path: Path, numbers: Matrix) -> None:
     model.fit_pairs(indices.astype(np.int64), numbers[:, 2])
 
 
+def has_index(frame: Any) -> bool:
+    """Return True if the first row and the first column of a table of texts count 0, 1, 2, ..., as pandas writes it."""
+    import pandas as pd
+
+    if min(frame.shape) < 2 or not pd.isna(frame.iloc[0, 0]):
+        return False
+    counts = [pd.to_numeric(part, errors="coerce").to_numpy() for part in (frame.iloc[0, 1:], frame.iloc[1:, 0])]
+    return all(np.array_equal(each, np.arange(len(each))) for each in counts)
+
+
 def read_numbers(path: Path) -> Any:
     """Return a file of numbers as an array; a heading and a first column of names are left out, empty cells are NaN."""
     kind = kind_of(path)
     if kind == "npz":
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            name = next((name for name in ("D", "X") if name in stored.files), None)
-            if name is None:
-                raise Mistake(f"{path} has no array D or X. It has: {', '.join(stored.files)}.")
-            return np.asarray(stored[name], dtype=np.float64)
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in ("D", "X") if name in stored.files}
+        except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
+            raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {error}.") from error
+        numbers = next(iter(arrays.values()), None)
+        if numbers is None:
+            raise Mistake(f"{path} has no array D or X. Save the distances by np.savez(path, D=D).")
+        if numbers.ndim != 2 or numbers.dtype.kind not in "biuf":
+            raise Mistake(f"{path} has an array of shape {numbers.shape} and type {numbers.dtype}; expected a matrix.")
+        return numbers.astype(np.float64)
     import pandas as pd
 
     try:
@@ -70,7 +87,9 @@ def read_numbers(path: Path) -> Any:
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, header=None, sep=None, engine="python", dtype=str)
-            if pd.to_numeric(frame.iloc[0, 1:].dropna(), errors="coerce").isna().any():
+            if has_index(frame):
+                frame = frame.iloc[1:, 1:]
+            elif pd.to_numeric(frame.iloc[0, 1:].dropna(), errors="coerce").isna().any():
                 frame = frame.iloc[1:]
         if pd.to_numeric(frame.iloc[:, 0].dropna(), errors="coerce").isna().any():
             frame = frame.iloc[:, 1:]

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 import gramian
 from gramian.cli.formats import kind_of, read_blocks
 from gramian.cli.mistakes import Mistake, check_folder
-from gramian.cli.models import fit_preparation, without_settings
+from gramian.cli.models import fit_preparation, with_kinds, without_settings
 from gramian.cli.screen import counting, note, say
 from gramian.cli.tables import (
     Reading,
@@ -132,7 +132,7 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
     if table.y is not None and not (request.pairs or request.triplets):
         check_labels(request.path, table.y)
     with counting("preparing the columns", 1) as bar:
-        preparation = fit_preparation(table.X)
+        preparation = fit_preparation(table.X, request.reading.texts)
         X = preparation.transform(table.X)
         bar.advance(1)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.result_type(X.dtype, np.float32))
@@ -216,33 +216,33 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     assert table.y is not None
     check_labels(request.path, table.y)
     note(f"{table.n_rows:,} rows. The first fit is to {len(table.rows):,} random ones, then all follow in chunks.")
-    preparation = fit_preparation(table.X)
+    preparation = fit_preparation(table.X, reading.texts)
     learner = make_learner(request, execution)
     learner.partial_fit(preparation.transform(table.X), table.y)
     learner.set_params(verbose=0)
     columns, target = [str(name) for name in table.X.columns], reading.target or ""
-    texts = [*reading.texts, target, *(str(c) for c in table.X.columns if table.X[c].dtype == object)]
-    held: list[Any] = []
+    reading = with_kinds(reading, preparation.steps[0][1])
+    texts, held = [*reading.texts, target], list[Any]()
     for block in read_blocks(request.path, columns=[*columns, target], texts=texts, encoding=reading.encoding):
-        held.append(block.frame)
-        if sum(map(len, held)) >= CHUNK:
-            learn_chunk(request, preparation, learner, held, target)
+        held.append(block)
+        if sum(len(each.frame) for each in held) >= CHUNK:
+            learn_chunk(request.path, reading, preparation, learner, held)
             held = []
     if held:
-        learn_chunk(request, preparation, learner, held, target)
+        learn_chunk(request.path, reading, preparation, learner, held)
     return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
 
 
-def learn_chunk(request: Request, preparation: Pipeline, learner: Any, held: list[Any], target: str) -> None:
+def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any]) -> None:
     """Continue a stream with the rows of some blocks; those without a label are left out."""
     import pandas as pd
 
-    frame = pd.concat(held, ignore_index=True)
-    labels = parse_labels(frame.pop(target))
+    frame = pd.concat([block.frame for block in held], ignore_index=True)
+    labels = parse_labels(frame.pop(reading.target))
     known = np.array([label is not None for label in labels])
     if not known.any():
         return
-    frame = mend_columns(request.path, frame, np.arange(len(frame)), request.reading.texts)
+    frame = mend_columns(path, frame, held[0].start + np.arange(len(frame)), reading)
     learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
 
 

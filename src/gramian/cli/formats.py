@@ -70,13 +70,13 @@ def read_blocks(
     columns : list of str, optional
         The columns that are read; all by default.
     texts : list of str, optional
-        Columns of a CSV file that are read as text, whatever is in them.
+        Columns that are read as text, whatever is in them.
     """
     kind = kind_of(path)
     names = column_names(path, encoding)
-    check_names(path, names, columns)
+    check_names(path, names, [*(columns or []), *(texts or [])])
     if kind == "parquet":
-        yield from parquet_blocks(path, columns, quiet)
+        yield from parquet_blocks(path, columns, texts or [], quiet)
     else:
         yield from csv_blocks(path, columns, texts or [], encoding, quiet)
 
@@ -102,12 +102,15 @@ def open_parquet(path: Path) -> Any:
         raise Mistake(f"{path} is not a Parquet file, or was cut while it was written: {error}.") from error
 
 
-def parquet_blocks(path: Path, columns: list[str] | None, quiet: bool) -> Iterator[Block]:
+def parquet_blocks(path: Path, columns: list[str] | None, texts: list[str], quiet: bool) -> Iterator[Block]:
     """Yield the rows of a Parquet file in blocks."""
     file, start = open_parquet(path), 0
     with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
         for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
-            yield Block(batch.to_pandas(), start)
+            frame = batch.to_pandas()
+            for name in set(texts) & set(frame.columns):
+                frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
+            yield Block(frame, start)
             start += batch.num_rows
             bar.reach(start)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,6 +31,9 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     """Write the rows of a file in the learned distance, and return their number."""
     if out.suffix not in OUTPUTS:
         raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
+    taken = next((name for name in keep if re.fullmatch(r"z\d+|Z|file", name)), None)
+    if taken is not None:
+        raise Mistake(f"--keep {taken} has the name of a column that is written. Rename it in {path}.")
     check_folder(out)
     model = load_model(model_path)
     reading = reading_of(model, path, reading)
@@ -57,9 +61,12 @@ def map_blocks(model: Any, path: Path, keep: list[str], reading: Reading) -> Ite
         return
     assert reading.columns is not None
     columns = list(dict.fromkeys([*reading.columns, *keep]))
-    for block in read_blocks(path, columns=columns, texts=reading.texts, encoding=reading.encoding):
+    # What is only copied stays as a CSV file has it: 00123, or more digits than a float has.
+    copied = [name for name in keep if name not in reading.columns and kind_of(path) == "csv"]
+    texts = [*reading.texts, *copied]
+    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
         rows = np.arange(block.start, block.start + len(block.frame))
-        frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading.texts)
+        frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading)
         yield Mapped(model.transform(frame), block.frame[keep] if keep else None)
 
 
@@ -86,14 +93,14 @@ def name_columns(mapped: Mapped) -> Any:
 @contextlib.contextmanager
 def replaced_at_the_end(out: Path) -> Iterator[Path]:
     """Return a context with a temporary file, which takes the place of `out` at its end; nothing stays on failure."""
-    handle, part = tempfile.mkstemp(dir=out.absolute().parent, prefix=f".{out.name}.", suffix=".part")
+    handle, part = tempfile.mkstemp(dir=Path(os.path.realpath(out)).parent, prefix=f".{out.name}.", suffix=".part")
     os.close(handle)
     try:
         yield Path(part)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, out)
+        os.chmod(part, out.stat().st_mode & 0o777 if out.exists() else 0o666 & ~mask)
+        os.replace(part, os.path.realpath(out))
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
@@ -167,6 +174,8 @@ def find_neighbours(
     from sklearn.neighbors import NearestNeighbors
 
     if out is not None:
+        if out.suffix != ".csv":
+            raise Mistake(f"--out {out}: neighbours are written as CSV. Its name should end with .csv.")
         check_folder(out)
     model = load_model(model_path)
     Z = map_all(model, path, reading)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gramian.cli.formats import column_names, kind_of
 from gramian.cli.mistakes import Mistake
@@ -20,22 +20,38 @@ from gramian.cli.tables import Reading
 from gramian.estimators import MetricLearner, MetricLearnerCV
 from gramian.files import load
 
-__all__ = ["fit_preparation", "learner_of", "load_model", "make_preparation", "reading_of", "without_settings"]
+__all__ = [
+    "fit_preparation",
+    "learner_of",
+    "load_model",
+    "make_preparation",
+    "reading_of",
+    "with_kinds",
+    "without_settings",
+]
+
+#: Of a column of text that the user names, so many categories have a number of their own.
+MOST_CATEGORIES = 40
 
 
-def make_preparation(X: Any) -> Pipeline:
-    """Return the steps before a learner, not fitted: columns to numbers, missing values to medians, scales to 1."""
+def make_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
+    """Return the steps before a learner, not fitted: columns to numbers, missing values to medians, scales to 1.
+
+    Columns in `texts` are categories, even if all their cells could be read as numbers.
+    """
     if issparse(X):
         return Pipeline([("scale", StandardScaler(with_mean=False))])
     steps = [("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler())]
     if hasattr(X, "iloc"):
         from skrub import TableVectorizer
 
-        steps.insert(0, ("columns", TableVectorizer()))
+        categories = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES, sparse_output=False)
+        own = [name for name in texts or [] if name in X.columns]
+        steps.insert(0, ("columns", TableVectorizer(specific_transformers=[(categories, own)] if own else [])))
     return Pipeline(steps)
 
 
-def fit_preparation(X: Any) -> Pipeline:
+def fit_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
     """Return the fitted steps before a learner; columns without values are told, and left out."""
     if not issparse(X):
         tell_empty_columns(X)
@@ -43,7 +59,7 @@ def fit_preparation(X: Any) -> Pipeline:
         # Columns without values are told above, in words of ours.
         warnings.filterwarnings("ignore", message="Skipping features without any observed values")
         warnings.filterwarnings("ignore", message=".*could not be parsed.*|.*Could not infer format.*")
-        return make_preparation(X).fit(X)
+        return make_preparation(X, texts).fit(X)
 
 
 def tell_empty_columns(X: Any) -> None:
@@ -105,6 +121,11 @@ def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
     if missing:
         given = ", ".join(present[:30])
         raise Mistake(f"{path} has no column {missing[0]!r}, from which the model has learned. It has: {given}.")
-    kinds = getattr(first, "kind_to_columns_", {})
-    texts = [str(name) for kind in ("low_cardinality", "high_cardinality") for name in kinds.get(kind, [])]
-    return replace(reading, columns=wanted, texts=texts)
+    return with_kinds(replace(reading, columns=wanted), first)
+
+
+def with_kinds(reading: Reading, vectorizer: Any) -> Reading:
+    """Return how a file is read after a vectorizer was fitted: its texts as texts, and its numbers as numbers."""
+    kinds = getattr(vectorizer, "kind_to_columns_", {})
+    texts = [str(name) for kind in ("low_cardinality", "high_cardinality", "specific") for name in kinds.get(kind, [])]
+    return replace(reading, texts=texts, numbers=[str(name) for name in kinds.get("numeric", [])])

@@ -55,7 +55,8 @@ def print_table(
 def _plain(cell: str) -> str:
     from rich.markup import escape
 
-    return escape(cell)
+    # A file may hold characters that would control a terminal.
+    return escape("".join(letter if letter.isprintable() else " " for letter in cell))
 
 
 class Counted:

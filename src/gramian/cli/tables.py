@@ -33,13 +33,14 @@ class Reading:
     """How a file is read.
 
     `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others; `texts`
-    are columns that are read as text; `max_rows` is the number of random rows that are kept, 0 for all. Rows without a
-    label are left out unless `keep_unlabelled`.
+    are columns that are read as text, `numbers` columns that must be numbers; `max_rows` is the number of random rows
+    that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
     """
 
     target: str | None = None
     columns: list[str] | None = None
     texts: list[str] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
     max_rows: int = 0
     seed: int = 0
     encoding: str = "utf8"
@@ -111,26 +112,32 @@ def load_frame(path: Path, reading: Reading) -> Table:
     target = reading.target
     if target is not None and reading.columns is None and target not in (names := column_names(path, reading.encoding)):
         raise Mistake(f"{path} has no column {target!r}. Its columns are: {', '.join(names[:30])}.")
-    columns = None if reading.columns is None else [*reading.columns, *([] if target is None else [target])]
-    texts = [*reading.texts, *([] if target is None else [target])]
+    own = [] if target is None else [target]
+    columns = None if reading.columns is None else list(dict.fromkeys([*reading.columns, *own]))
+    texts = [*reading.texts, *own]
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding, quiet=reading.quiet):
         sampler.add(block.frame, block.start)
     frame, rows = sampler.result()
     if frame is None or len(frame) == 0:
         return Table(None, None, rows, 0)
-    labels = None if target is None else parse_labels(frame.pop(target))
+    labels = None if target is None else parse_labels(frame[target])
+    if target is not None and target not in (reading.columns or []):
+        frame = frame.drop(columns=target)
     if frame.shape[1] == 0:
         raise Mistake(f"{path} has no column besides {target!r}. Samples need at least one.")
-    return Table(mend_columns(path, frame, rows, reading.texts), labels, rows, sampler.n_rows)
+    return Table(mend_columns(path, frame, rows, reading), labels, rows, sampler.n_rows)
 
 
-def mend_columns(path: Path, frame: Any, rows: Vector, texts: list[str]) -> Any:
-    """Return a DataFrame whose columns of numbers are numbers; raise a Mistake if one has a few cells of text."""
+def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
+    """Return a DataFrame whose columns of numbers are numbers; raise a Mistake if one has cells of text.
+
+    Columns that must be numbers may have none, others a few: those are mistakes too.
+    """
     import pandas as pd
 
     for name in frame.columns:
         column = frame[name]
-        if name in texts or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
+        if name in reading.texts or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
             continue
         known = column.dropna()
         if len(known) == 0:
@@ -139,7 +146,7 @@ def mend_columns(path: Path, frame: Any, rows: Vector, texts: list[str]) -> Any:
         share = float(numbers.notna().mean())
         if share == 1 and not any(isinstance(cell, bool) for cell in known):
             frame[name] = pd.to_numeric(column, errors="coerce")
-        elif share >= MOSTLY:
+        elif share >= MOSTLY or name in reading.numbers:
             position = int(np.flatnonzero(numbers.isna().to_numpy())[0])
             place = int(rows[column.index.get_loc(known.index[position])])
             raise Mistake(

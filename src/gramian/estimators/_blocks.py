@@ -11,9 +11,10 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from gramian.blocked import BlockedFeatures, gather_values, is_blocked, open_blocks
+from gramian.execution import Dask
 from gramian.solvers import Online
 
-__all__ = ["Opened", "gather_beside", "open_data", "validate_blocked"]
+__all__ = ["Opened", "closes_cluster", "gather_beside", "open_data", "validate_blocked"]
 
 
 class Opened(NamedTuple):
@@ -38,6 +39,18 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
     estimator.__dict__.pop("blocks_", None)
     if isinstance(samples, BlockedFeatures) and samples.reports:
         estimator.blocks_ = samples.reports[-1]
+
+
+@contextmanager
+def closes_cluster(estimator: Any) -> Iterator[None]:
+    """Return a context that closes the cluster which the execution of an estimator starts by itself in it."""
+    execution = estimator.n_jobs
+    running = not isinstance(execution, Dask) or execution.running
+    try:
+        yield
+    finally:
+        if not running:
+            execution.close()
 
 
 def check_batch_solver(estimator: Any, X: Any) -> None:

@@ -18,6 +18,8 @@ __all__ = ["LearnsFromStreams"]
 
 #: Without a progress bar, a line is written every so many seconds.
 SECONDS = 5.0
+#: Attributes in which scikit-learn keeps what `set_output` and requests of metadata set.
+SETTINGS = ("_sklearn_output_config", "_metadata_request")
 
 
 def supports_streams(estimator: Any) -> bool:
@@ -61,8 +63,8 @@ class LearnsFromStreams:
         verbose = getattr(self, "verbose", 0)
         shown = verbose > 0 if progress is None else bool(progress)
         checkpoint = open_stream(self, n_epochs)
-        before, learned = forget_fit(self), 0
         reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
+        before, learned = forget_fit(self), 0
         if shown and verbose == 1:
             # The bar tells enough; with verbose=2, every batch is reported as well.
             vars(self)["verbose"] = 0
@@ -74,6 +76,11 @@ class LearnsFromStreams:
                     reporter.advance(rows_of(batch))
             if not learned:
                 raise ValueError("batches is empty: there is nothing to learn from.")
+            if checkpoint is not None and checkpoint.seen < checkpoint.learned:
+                raise ValueError(
+                    f"the stream ended after {checkpoint.seen} batches, but its checkpoint has learned from "
+                    f"{checkpoint.learned}. Give the whole stream again, or delete the checkpoint to start anew."
+                )
         except BaseException:
             if not learned or (checkpoint is not None and learned < checkpoint.learned):
                 vars(self).update(before)
@@ -118,8 +125,8 @@ def forget_fit(estimator: Any) -> dict[str, Any]:
 
 
 def fitted_attributes(estimator: Any) -> dict[str, Any]:
-    """Return the attributes of an estimator that are not parameters."""
-    parameters = estimator.get_params(deep=False)
+    """Return the attributes of an estimator that are neither parameters nor settings of scikit-learn."""
+    parameters = {*estimator.get_params(deep=False), *SETTINGS}
     return {name: value for name, value in vars(estimator).items() if name not in parameters}
 
 
@@ -159,9 +166,10 @@ def size_of(batches: Any, n_epochs: int) -> tuple[int | None, bool]:
     rows = getattr(batches, "n_rows", None)
     if rows is not None:
         return n_epochs * int(rows), True
-    if hasattr(batches, "__len__"):
+    try:
         return n_epochs * len(batches), False
-    return None, True
+    except TypeError:
+        return None, True
 
 
 class StreamReporter:

@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._blocks import closes_cluster
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
@@ -231,7 +232,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
@@ -273,7 +274,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
             X, constraints = self._read_pairs(X, pairs, target, sense)
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal, rng = self._open_journal(), self._make_generator()

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances
 from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
+from gramian.estimators._blocks import closes_cluster
 from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
 from gramian.estimators._dissimilarities import (
@@ -194,7 +195,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
             known = self._read_matrix(X, sample_weight, journal, reset=True)
             result = self._embed(known, journal, checkpoint)
@@ -238,7 +239,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
             result = self._embed(known, self._open_journal(), checkpoint)
         self._warn(result)
@@ -265,7 +266,7 @@ class SStressMDS(PSDEstimator):
         """
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
         grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
-        with restore_on_failure(self):
+        with restore_on_failure(self), closes_cluster(self):
             journal = self._open_journal()
             result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
         self._warn(result)
@@ -291,7 +292,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), closes_cluster(self):
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
             result = self._embed(known, self._open_journal(), resume=True)
         self._warn(result)

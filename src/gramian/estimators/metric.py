@@ -10,7 +10,7 @@ import numpy as np
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._blocks import gather_beside, open_data
+from gramian.estimators._blocks import closes_cluster, gather_beside, open_data
 from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
@@ -293,7 +293,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         if holds_tuples(X, self.preprocessor):
             return self._fit_tuples(X, y, resume=True, sample_weight=sample_weight)
         X = samples_of_indices(X, self.preprocessor)
-        with restore_on_failure(self):
+        with restore_on_failure(self), closes_cluster(self):
             check_labels_given(self, y)
             chunk = join_chunk(self, X, y, sample_weight)
             supervision = supervise_by_labels(self, chunk.y, chunk.sample_weight)

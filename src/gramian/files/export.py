@@ -127,7 +127,8 @@ def collect(estimator: Any) -> Collected:
     for step in reversed(earlier):
         total = after(step, total)
     arrays = {"weight": total.weight.astype(dtype), "bias": total.bias.astype(dtype), "components": components}
-    if len(earlier) == 1 and isinstance(earlier[0], StandardScaler):
+    # A learner with a mean of its own has one more term: `weight` and `bias` hold it.
+    if len(earlier) == 1 and isinstance(earlier[0], StandardScaler) and getattr(learner, "mean_", None) is None:
         d = components.shape[1]
         mean, scale = mean_of(earlier[0]), earlier[0].scale_
         arrays["mean"] = np.zeros(d) if mean is None else np.asarray(mean)

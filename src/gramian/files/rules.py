@@ -80,7 +80,7 @@ SKLEARN_FUNCTIONS = {
     for name in ("f_classif", "f_regression", "chi2", "r_regression")
 } | {f"sklearn.feature_selection._mutual_info.mutual_info_{kind}" for kind in ("classif", "regression")}
 UFUNC_MODULES = ("numpy", "scipy.special", "scipy.special._ufuncs")
-SKRUB_MODULE = re.compile(r"skrub\._(?!data_ops|reporting)[a-z0-9_]+")
+SKRUB_MODULE = re.compile(r"skrub\._(?!data_ops|reporting|llm_encoder|text_encoder)[a-z0-9_]+")
 SKRUB_PARTS = {"skrub._table_vectorizer.ShortReprDict", "skrub._utils.LRUDict"} | {
     f"skrub.selectors._base.{name}"
     for name in ("All", "And", "Cols", "Filter", "Inv", "NameFilter", "Or", "Sub", "XOr")

@@ -67,7 +67,7 @@ def draw_points(ax: Any, Z: Matrix, labels: Vector | None) -> None:
     if labels is not None and labels.dtype == object:
         labels = labels.astype(str)
     classes = np.unique(labels) if labels is not None else np.array([])
-    if labels is not None and labels.dtype.kind == "f" and len(classes) > 20:
+    if labels is not None and labels.dtype.kind in "fiu" and len(classes) > 20:
         heights = Z[:, 1] if Z.shape[1] > 1 else np.zeros(len(Z))
         points = ax.scatter(Z[:, 0], heights, c=labels, cmap="cividis", **style)
         ax.figure.colorbar(points, ax=ax, label="target")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 
 import gramian
@@ -163,11 +164,16 @@ def gather_rows(data: Data, rows: Any, image_shape: tuple[int, int] | None, colu
     content: dict[str, Any] = {"names": tables[0].names, "cells": [row for table in tables for row in table.cells]}
     content["numbers"] = numbers
     if image_shape is not None:
-        pixels = np.vstack([np.asarray(take(*part), dtype=float) for part in parts])
+        pixels = np.vstack([to_dense(take(*part)) for part in parts])
         low, high = float(pixels.min()), float(pixels.max())
         grey = np.round(255 * (pixels - low) / ((high - low) or 1.0)).astype(np.uint8)
         content["pictures"] = {"shape": list(image_shape), "pixels": [row.tobytes().hex() for row in grey]}
     return content
+
+
+def to_dense(rows: Any) -> Matrix:
+    """Return raw rows, an array, a DataFrame or a sparse matrix, as an array of floats."""
+    return np.asarray(rows.toarray() if issparse(rows) else rows, dtype=float)
 
 
 def gather_features(subject: Subject, data: Data, before: Matrix) -> dict:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
@@ -92,8 +94,11 @@ def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missi
     away = np.eye(len(Q)) - Q @ Q.T
     d, missing = len(Q), min(missing, len(Q))
     rest = away @ total @ away
+    leading = None
     if d > FEW and FEW * missing < d:
-        leading = scipy.sparse.linalg.eigsh(rest, missing, v0=np.diag(rest))[1][:, ::-1]
-    else:
+        # Directions of nearly equal variance may not converge.
+        with suppress(scipy.sparse.linalg.ArpackError):
+            leading = scipy.sparse.linalg.eigsh(rest, missing, v0=np.diag(rest))[1][:, ::-1]
+    if leading is None:
         leading = scipy.linalg.eigh(rest, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
     return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))

@@ -100,8 +100,9 @@ def read_batches(file: Path, features: list[str], target: str | None, batch_rows
         import pyarrow
         import pyarrow.csv
 
-        # Integers in the first rows may be followed by other numbers.
-        kinds = {name: pyarrow.float64() for name in features}
+        # Integers in the first rows may be followed by other numbers; truth values stay what they are.
+        schema = read_schema(file)
+        kinds = {name: pyarrow.float64() for name in features if str(schema.field(name).type) != "bool"}
         options = pyarrow.csv.ConvertOptions(include_columns=columns, column_types=kinds)
         reading = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK)
         with pyarrow.csv.open_csv(file, read_options=reading, convert_options=options) as reader:

@@ -261,4 +261,11 @@ def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
     if str(column.type).startswith("dictionary"):
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
-    return values.astype(str) if values.dtype == object else values
+    if values.dtype != object:
+        return values
+    values = values.astype(str)
+    # An empty cell of a CSV file is an empty text.
+    if (values == "").any():
+        row = first_row + int(np.argmax(values == ""))
+        raise ValueError(f"{file}: row {row}, counted from 0, has no target {name!r}. Fill or drop it.")
+    return values

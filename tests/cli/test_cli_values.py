@@ -1,0 +1,86 @@
+"""Values that a file holds reach the model, and those that are copied the output, as they are written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_files import make_frame
+
+pytest.importorskip("typer")
+from gramian.cli.app import run
+from gramian.cli.embedding import read_numbers
+from gramian.cli.screen import print_table
+
+FAST = ("--constraints", "triplets")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("values")
+    frame = make_frame().assign(code=[f"{i % 3 + 10:05d}" for i in range(90)])
+    frame.to_csv(place / "data.csv", index=False)
+    frame.astype({"code": int}).to_parquet(place / "data.parquet")
+    assert run(["fit", str(place / "data.csv"), "-t", "label", "-r", "1", *FAST, "-o", str(place / "m.skops")]) == 0
+    return place
+
+
+@pytest.mark.parametrize("cells", [lambda old: "180 cm", lambda old: old if old == old else "tall"])
+def test_text_in_a_column_of_numbers_is_refused_in_new_rows_too(cells, folder, capsys):
+    frame = pd.read_csv(folder / "data.csv").astype({"height": object})
+    frame["height"] = [cells(old) for old in frame["height"]]
+    frame.to_csv(folder / "new.csv", index=False)
+    assert run(["transform", str(folder / "m.skops"), str(folder / "new.csv"), "-o", str(folder / "z.csv")]) == 1
+    assert "Column 'height'" in capsys.readouterr().err
+    assert not (folder / "z.csv").exists()
+
+
+def test_columns_that_are_kept_are_copied_as_they_are_written(folder):
+    ids = ["00123", "1234567890123456789", *(str(i) for i in range(88))]
+    pd.read_csv(folder / "data.csv").assign(id=ids).to_csv(folder / "ids.csv", index=False)
+    out = folder / "kept.csv"
+    assert run(["transform", str(folder / "m.skops"), str(folder / "ids.csv"), "--keep", "id", "-o", str(out)]) == 0
+    assert pd.read_csv(out, dtype=str)["id"].tolist() == ids
+
+
+def test_a_kept_column_must_not_have_the_name_of_one_that_is_written(folder, capsys):
+    arguments = ["transform", str(folder / "m.skops"), str(folder / "data.csv"), "--keep", "z1"]
+    assert run([*arguments, "-o", str(folder / "z.npz")]) == 1
+    assert "--keep z1 has the name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_is_named_text_has_a_feature_for_each_value(kind, folder, capsys):
+    out = folder / f"text-{kind}.skops"
+    data = ["fit", str(folder / f"data.{kind}"), "-t", "label", "-r", "1", *FAST, "-o", str(out)]
+    assert run([*data, "--text", "code"]) == 0
+    with_texts = capsys.readouterr().out
+    assert run(data) == 0
+    count = [int(text.split("learned from ")[1].split()[0]) for text in (with_texts, capsys.readouterr().out)]
+    assert count[0] == count[1] + 2
+    assert run([*data, "--text", "cod"]) == 1
+    assert "no column 'cod'" in capsys.readouterr().err
+    assert run(["transform", str(out), str(folder / f"data.{kind}"), "-o", str(folder / "z.csv")]) == 0
+
+
+def test_a_table_of_distances_as_pandas_writes_it(folder):
+    points = np.random.default_rng(0).standard_normal((5, 2))
+    D = np.linalg.norm(points[:, None] - points, axis=2)
+    pd.DataFrame(D).to_csv(folder / "d.csv")
+    np.testing.assert_allclose(read_numbers(folder / "d.csv"), D)
+    pd.DataFrame(np.where(np.eye(5) > 0, np.nan, D)).to_csv(folder / "bare.csv", header=False, index=False)
+    assert read_numbers(folder / "bare.csv").shape == (5, 5)
+
+
+def test_a_report_may_use_a_column_that_is_a_feature(folder):
+    np.savetxt(folder / "pairs.csv", [[0, 3, 1], [0, 1, -1], [2, 5, 1], [2, 4, -1]], fmt="%d", delimiter=",")
+    model = folder / "pairs.skops"
+    fit = ["fit", str(folder / "data.csv"), "--pairs", str(folder / "pairs.csv"), "-r", "1", "-o", str(model)]
+    assert run(fit) == 0
+    page = folder / "page.html"
+    assert run(["report", str(model), str(folder / "data.csv"), "--target", "label", "-o", str(page)]) == 0
+    assert page.exists()
+
+
+def test_tables_show_no_characters_that_control_a_terminal(capsys):
+    print_table(["name"], [["a\x1b[2Jb"]])
+    assert "\x1b[2J" not in capsys.readouterr().out
