@@ -58,13 +58,6 @@ class ConjugateGradient(Solver):
                 break
         return Step(evaluation, 0.0, None)
 
-    def predict_decrease(self, evaluation: Evaluation, step: Step) -> float | None:
-        """Return the decrease of a quadratic along the next direction, if its minimum is at the last step size."""
-        if step.memory is None:
-            return None
-        direction = conjugate_direction(evaluation, step.memory)
-        return -0.5 * step.size * evaluation.point.inner(direction, evaluation.gradient)
-
 
 def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
     """Return the tangent β · last direction - gradient, with β >= 0 by Polak and Ribière.

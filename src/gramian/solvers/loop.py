@@ -23,9 +23,6 @@ REFRESH_EVERY = {np.dtype(np.float32): 64, np.dtype(np.float64): 1024}
 # They are also recomputed if the rounding errors of the last computed ones exceed this share of the objective.
 STALE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-8}
 
-# A step that lowers the objective by more than so many times the tolerance, or by this share, is followed by another.
-NEARLY, MUCH = 100, 0.01
-
 
 def minimize(
     problem: Problem,
@@ -43,8 +40,8 @@ def minimize(
     """Minimise an objective f from a start, and return the result.
 
     The loop stops if f <= perfect · f(W = 0), if the relative decrease of f is at most tol, or if the relative change
-    of G is at most tol. These are the paper's three rules, made independent of units. It also stops if the solver
-    predicts a relative decrease of less than tol/2, and if rounding errors prevent any decrease.
+    of G is at most tol. These are the paper's three rules, made independent of units. It also stops if rounding errors
+    prevent any decrease.
 
     Parameters
     ----------
@@ -211,11 +208,11 @@ class Loop(NamedTuple):
         verdict, n_small = self.check_step(at.evaluation, step, at.n_small)
         evaluation = step.evaluation
         due = n_iter % refresh_period(problem) == 0 or is_stale(evaluation, fresh_noise)
+        # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
         ends = verdict.ending is not None and problem.dtype == np.float32
         if solver.stops and (ends or due):
             moved, evaluation = evaluation, problem.evaluate(evaluation.point)
             fresh_noise = evaluation.noise
-            # In float32 moved images are inaccurate: a stopping rule must also hold with recomputed ones.
             if evaluation.value > 1.01 * moved.value + self.perfect_cost and step.size != 0:
                 verdict, n_small = GO_ON, 0
         halted = self.write(evaluation, step.size)
@@ -271,17 +268,7 @@ class Loop(NamedTuple):
         verdict = self.check_fit(step.evaluation)
         if verdict.ending is None and n_small >= self.solver.patience:
             verdict = Verdict(Ending.CONVERGED, rule)
-        elif verdict.ending is None and self.predicts_little(before, step):
-            verdict = Verdict(Ending.CONVERGED, "predicted decrease of the cost below tol")
         return Checked(verdict, n_small)
-
-    def predicts_little(self, before: Evaluation, step: Step) -> bool:
-        """Return True if the step lowered the cost little, and the solver predicts next to no decrease by another."""
-        after = step.evaluation
-        if before.value - after.value > min(NEARLY * self.tol, MUCH) * abs(before.value):
-            return False
-        predicted = self.solver.predict_decrease(after, step)
-        return predicted is not None and predicted <= 0.5 * self.tol * abs(after.value)
 
     def check_fit(self, evaluation: Evaluation) -> Verdict:
         """Return the verdict of the first stopping rule, and of a zero gradient."""

@@ -98,20 +98,6 @@ class Solver(ABC):
             The memory of the last `Step`, or what `start` returned.
         """
 
-    def predict_decrease(self, evaluation: Evaluation, step: Step) -> float | None:
-        """Return the decrease of the objective that the next step is likely to bring, without a pass over the data.
-
-        None, the default, says that it is not known.
-
-        Parameters
-        ----------
-        evaluation : Evaluation
-            The objective after the step.
-        step : Step
-            The last step.
-        """
-        return None
-
 
 def attempt_step(solver: Solver, evaluation: Evaluation, memory: Any) -> Step:
     """Return a step of the solver; one of size 0 where its direction cannot be computed in floating point.
