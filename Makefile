@@ -10,10 +10,10 @@ DOCS_PYTHON := .venv-docs/bin/python
 KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
 LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
   tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
-  tests/estimators/test_subspace.py README.md docs
+  tests/estimators/test_subspace.py README.md docs/start.md docs/files.md
 
-.PHONY: demo test test-kernels test-lowest test-lowest-quick lint bench soak trust paper paper-quick clean \
-  docs docs-check docs-clean readme wheel test-wheel
+.PHONY: demo test test-kernels test-kernels-as-python test-kernels-with-bounds test-lowest test-lowest-quick lint \
+  bench soak trust paper paper-quick clean docs docs-check docs-clean readme wheel test-wheel
 
 demo: $(INSTALLED)
 	$(BIN)/gramian demo
@@ -25,8 +25,13 @@ test: lint test-kernels
 # The kernels as plain Python, and compiled with checks of every index. A dtype does not change where a kernel reads, so
 # the second is for float64 alone: it compiles all anew.
 test-kernels: $(INSTALLED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -X dev -m pytest -q $(KERNEL_TESTS)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python -X dev -m pytest -q $(KERNEL_TESTS) \
+	$(MAKE) -j2 test-kernels-as-python test-kernels-with-bounds
+
+test-kernels-as-python:
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -X dev -m pytest -q -p no:cacheprovider $(KERNEL_TESTS)
+
+test-kernels-with-bounds:
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/bounds $(BIN)/python -X dev -m pytest -q -p no:cacheprovider $(KERNEL_TESTS) \
 	  -k "not float32" --ignore=tests/_kernels/test_cache.py
 
 # All tests with the lowest versions that pyproject.toml names, in an environment of their own.
