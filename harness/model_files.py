@@ -17,7 +17,6 @@ import hashlib
 import io
 import json
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -40,7 +39,7 @@ import gramian
 from gramian.files.archive import HEADER, SCHEMA, unpack
 from gramian.files.consistency import walk
 from gramian.files.storage import to_bytes
-from harness.mutations import EXTREMES, HEADERS, Generator, damage_bytes, to_npy, to_zip
+from harness.mutations import EXTREMES, HEADERS, Generator, damage_bytes, run_apart, to_npy, to_zip
 from harness.watch import Watch
 
 __all__ = ["KINDS", "MEMORY", "examples", "mutate", "run", "run_hostile", "seal", "soak"]
@@ -385,20 +384,14 @@ def soak(cases: int, seed: int, hostile: bool = False) -> Counter:
     at = 0
     while at < cases or hostile:
         stop = min(at + CHUNK, cases)
-        command = [sys.executable, "-m", "harness.model_files", "--seed", str(seed), "--span", str(at), str(stop)]
-        done = subprocess.run([*command, *["--hostile"] * hostile], capture_output=True, text=True, check=False)
-        last = (done.stdout.splitlines() or [""])[-1]
-        if done.returncode == 0:
-            for line in last.split("\x00"):
-                count, _, end = line.partition(" ")
-                counts[end] += int(count)
+        end = run_apart("harness.model_files", seed, at, stop, *["--hostile"] * hostile)
+        counts.update(end.counts)
+        if end.crashed is None:
             at = stop
         else:
-            # The process ended in the case it reported last; what was counted before it is counted again.
-            crashed = int(last.split()[-1]) if last.startswith("case") else at
-            counts[f"fault {crashed}: the process ended with {done.returncode}: {done.stderr[-300:]}"] += 1
-            counts.update(run(seed, range(at, crashed)))
-            at = max(at, crashed + 1)
+            # What was counted before the crash is counted again.
+            counts.update(run(seed, range(at, end.crashed)))
+            at = max(at, end.crashed + 1)
         hostile = False
     return counts
 

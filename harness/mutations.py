@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -374,21 +375,36 @@ def soak(cases: int, seed: int, seconds: float = np.inf) -> Counter:
     at = 0
     while at < cases and time.monotonic() - begin < seconds:
         stop = min(at + CHUNK, cases)
-        command = [sys.executable, "-m", "harness.mutations", "--seed", str(seed), "--span", str(at), str(stop)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        last = (done.stdout.splitlines() or [""])[-1]
-        if done.returncode == 0:
-            for line in last.split("\x00"):
-                count, _, end = line.partition(" ")
-                counts[end] += int(count)
+        end = run_apart("harness.mutations", seed, at, stop)
+        counts.update(end.counts)
+        if end.crashed is None:
             at = stop
         else:
-            # The process ended in the case it reported last; what was counted before it is counted again.
-            crashed = int(last.split()[-1]) if last.startswith("case") else at
-            counts[f"fault {crashed}: the process ended with {done.returncode}: {done.stderr[-200:]}"] += 1
-            counts.update(run(seed, range(at, crashed)))
-            at = crashed + 1
+            # What was counted before the crash is counted again.
+            counts.update(run(seed, range(at, end.crashed)))
+            at = end.crashed + 1
     return counts
+
+
+class ApartEnd(NamedTuple):
+    """How cases in a process of their own ended, and the number of the case that ended the process, if one did."""
+
+    counts: Counter
+    crashed: int | None
+
+
+def run_apart(module: str, seed: int, start: int, stop: int, *flags: str) -> ApartEnd:
+    """Run the cases start .. stop-1 of a module in a process of their own."""
+    command = [sys.executable, "-m", module, "--seed", str(seed), "--span", str(start), str(stop), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = (done.stdout.splitlines() or [""])[-1]
+    if done.returncode == 0:
+        parts = [line.partition(" ") for line in last.split("\x00")]
+        return ApartEnd(Counter({end: int(count) for count, _, end in parts}), None)
+    # The process ended in the case it reported last.
+    crashed = int(last.split()[-1]) if last.startswith("case") else start
+    fault = f"fault {crashed}: the process ended with {done.returncode}: {done.stderr[-300:]}"
+    return ApartEnd(Counter({fault: 1}), crashed)
 
 
 def run_span(seed: int, start: int, stop: int) -> None:
