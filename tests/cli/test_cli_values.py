@@ -34,6 +34,14 @@ def test_text_in_a_column_of_numbers_is_refused_in_new_rows_too(cells, folder, c
     assert not (folder / "z.csv").exists()
 
 
+def test_text_in_a_column_of_dates_is_refused_in_new_rows(folder, capsys):
+    frame = pd.read_csv(folder / "data.csv")
+    frame.loc[4, "since"] = "some day"
+    frame.to_csv(folder / "days.csv", index=False)
+    assert run(["transform", str(folder / "m.skops"), str(folder / "days.csv"), "-o", str(folder / "d.csv")]) == 1
+    assert "holds dates, but 'some day' in line 6" in capsys.readouterr().err
+
+
 def test_columns_that_are_kept_are_copied_as_they_are_written(folder):
     ids = ["00123", "1234567890123456789", *(str(i) for i in range(88))]
     pd.read_csv(folder / "data.csv").assign(id=ids).to_csv(folder / "ids.csv", index=False)

@@ -125,7 +125,8 @@ def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
 
 
 def with_kinds(reading: Reading, vectorizer: Any) -> Reading:
-    """Return how a file is read after a vectorizer was fitted: its texts as texts, and its numbers as numbers."""
+    """Return how a file is read after a vectorizer was fitted: its texts, numbers and dates as such."""
     kinds = getattr(vectorizer, "kind_to_columns_", {})
     texts = [str(name) for kind in ("low_cardinality", "high_cardinality", "specific") for name in kinds.get(kind, [])]
-    return replace(reading, texts=texts, numbers=[str(name) for name in kinds.get("numeric", [])])
+    numbers, dates = ([str(name) for name in kinds.get(kind, [])] for kind in ("numeric", "datetime"))
+    return replace(reading, texts=texts, numbers=numbers, dates=dates)

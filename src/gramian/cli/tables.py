@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,14 +34,15 @@ class Reading:
     """How a file is read.
 
     `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others; `texts`
-    are columns that are read as text, `numbers` columns that must be numbers; `max_rows` is the number of random rows
-    that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
+    are columns that are read as text, `numbers` and `dates` columns that must be such; `max_rows` is the number of
+    random rows that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
     """
 
     target: str | None = None
     columns: list[str] | None = None
     texts: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
     max_rows: int = 0
     seed: int = 0
     encoding: str = "utf8"
@@ -142,6 +144,9 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
         known = column.dropna()
         if len(known) == 0:
             continue
+        if name in reading.dates:
+            check_dates(path, name, known, rows[column.notna().to_numpy()])
+            continue
         numbers = pd.to_numeric(known, errors="coerce")
         share = float(numbers.notna().mean())
         if share == 1 and not any(isinstance(cell, bool) for cell in known):
@@ -154,6 +159,22 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
                 f"cell (an empty one is missing), or read the column as text: --text {name}"
             )
     return frame
+
+
+def check_dates(path: Path, name: str, known: Any, rows: Vector) -> None:
+    """Raise a Mistake unless all texts of a column are dates; `rows` are their numbers in the file."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        # Dates of several formats are slower to read, and still dates.
+        warnings.simplefilter("ignore", UserWarning)
+        wrong = pd.to_datetime(known, errors="coerce", format="mixed").isna().to_numpy()
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise Mistake(
+            f"Column {name!r} of {path} holds dates, but {known.iloc[first]!r} in line {int(rows[first]) + 2}. Mend "
+            "the cell; an empty one is missing."
+        )
 
 
 def parse_labels(column: Any) -> Vector:
