@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from gramian import datasets
 
@@ -30,3 +32,19 @@ def load_split(name: str, dtype: Any = np.float64) -> tuple[Any, Any, Any, Any] 
         return A, B, labels, truth
     mean = A.mean(axis=0)
     return A - mean, B - mean, labels, truth
+
+
+def load_half(name: str, samples: int, seed: int = 0) -> tuple[Any, Any, Any, Any] | None:
+    """Return training and test samples, training and test labels: halves of some samples, drawn with a seed.
+
+    None where the set is not stored. The features are standardised by the training samples.
+    """
+    data = load_samples(name)
+    if data is None:
+        return None
+    X, y = np.asarray(data[0], np.float64), np.unique(data[1], return_inverse=True)[1]
+    keep = np.random.default_rng(seed).permutation(len(X))[:samples]
+    keep = keep[np.bincount(y[keep])[y[keep]] > 3]
+    A, B, labels, truth = train_test_split(X[keep], y[keep], test_size=0.5, random_state=seed, stratify=y[keep])
+    scaler = StandardScaler().fit(A)
+    return scaler.transform(A), scaler.transform(B), labels, truth

@@ -14,9 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from harness.timing import limit_threads
 
 
-def knn_error(train: Any, labels: np.ndarray, test: Any, truth: np.ndarray) -> float:
-    """Return the error of 5 nearest neighbours on the test samples, in per cent."""
-    return 100 * float(np.mean(KNeighborsClassifier(5).fit(train, labels).predict(test) != truth))
+def knn_error(train: Any, labels: np.ndarray, test: Any, truth: np.ndarray, n_neighbors: int = 5) -> float:
+    """Return the error of nearest neighbours on the test samples, in per cent."""
+    return 100 * float(np.mean(KNeighborsClassifier(n_neighbors).fit(train, labels).predict(test) != truth))
 
 
 def fit_and_time(learner: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:

@@ -29,7 +29,7 @@ SECTIONS = {
     "convergence": "Iterations to twelve digits",
     "growth": "Growth with each size",
     "rank": "The rank that is found",
-    "isolet": "A distance of low rank",
+    "low_rank": "Distances of low rank, beside NCA",
     "metric": "Distances at every rank",
     "published": "Beside a published table",
     "pairs": "Distances from pairs",

@@ -15,15 +15,17 @@ import numpy as np
 
 from benchmarks.neighbours import run_quietly
 from benchmarks.rows import Row
-from gramian import PSDRegressor
+from gramian import MetricLearner, PSDRegressor
 from gramian.blocked import open_blocks
-from gramian.execution import Dask
+from gramian.execution import Dask, Threads
 from harness.timing import print_heading
 
 # The goals: of the ratio, of the bytes an iteration, and of the milliseconds an iteration on tiny blocks.
 RATIO, BYTES, OVERHEAD = 1.7, 1e6, 100.0
 # Iterations that are timed, after the first two.
 ITERATIONS = 6
+# Histories of costs agree to this.
+AGREEMENT = 1e-10
 
 
 class Task(NamedTuple):
@@ -128,6 +130,64 @@ def compare(task: Task, repeats: int = 3) -> dict[int, Timing]:
     return {count: Timing(*np.median(np.array(timings), axis=0)) for count, timings in found.items()}
 
 
+def fit_kinds(geometry: str, n_jobs: Any, n: int = 36_000, d: int = 8) -> dict[str, np.ndarray]:
+    """Return the histories of costs of fits from rank-one measurements, pairs, triplets and neighbourhoods.
+
+    Workers of Dask have the samples in blocks, so that most pairs and triplets are across blocks.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    X = rng.standard_normal((n, d)) + 2 * rng.standard_normal((3, d))[y]
+    pairs, triplets = rng.permutation(n).reshape(-1, 2), rng.permutation(n).reshape(-1, 3)
+    target, given = np.sum((X[pairs[:, 0], :2] - X[pairs[:, 1], :2]) ** 2, axis=1), np.sum(X[:, :2] ** 2, axis=1)
+    samples: Any = X
+    if isinstance(n_jobs, Dask):
+        import dask.array
+
+        samples = dask.array.from_array(X, chunks=(n // 4, d))
+    own = {"geometry": geometry, "n_jobs": n_jobs, "max_iter": 8, "random_state": 0}
+    fits = {
+        "rank one": PSDRegressor(2, growing=False, n_init=1, **own).fit(samples, given + rng.random(n)),
+        "pairs": MetricLearner(2, **own).fit_pairs(samples, pairs, target=target),
+        "triplets": MetricLearner(2, **own).fit_triplets(samples, triplets),
+        "neighbourhoods": MetricLearner(2, constraints="neighbourhoods", **own).fit(samples, y),
+    }
+    return {kind: model.history_["cost"] for kind, model in fits.items()}
+
+
+def compare_histories() -> Row:
+    """Print the largest relative differences of costs between executions; return the row of the largest."""
+    print_heading("Costs of all iterations: serial, two threads, two workers of Dask")
+    largest = 0.0
+    with local_cluster(2) as client:
+        for geometry in ("flat", "scaled", "polar"):
+            serial = fit_kinds(geometry, None)
+            execution = Dask(client)
+            for name, n_jobs in (("threads", Threads(2)), ("Dask", execution)):
+                found = fit_kinds(geometry, n_jobs)
+                worst = {kind: relative_difference(found[kind], serial[kind]) for kind in serial}
+                largest = max(largest, *worst.values())
+                print(f"{geometry:8}{name:9}" + ", ".join(f"{kind} {value:.1e}" for kind, value in worst.items()))
+            print(f"{geometry:8}{execution.traffic.calls} calls of the cluster")
+    task = "costs of all iterations: rank one, pairs, triplets, neighbourhoods; flat, scaled, polar"
+    return Row(task, "serial against threads and Dask", largest, AGREEMENT, at_most=True)
+
+
+def relative_difference(found: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest relative difference of two histories; infinite if they have different lengths."""
+    return float(np.max(np.abs(found / expected - 1))) if len(found) == len(expected) else float("inf")
+
+
+def compare_traffic(task: Task) -> Row:
+    """Return the row of the bytes of an iteration on four times as many samples."""
+    with local_cluster(2) as client:
+        few, many = (time_iterations(client, task._replace(n=n), 3).n_bytes for n in (task.n // 16, task.n // 4))
+    print(f"bytes an iteration: {few:.0f} for {task.n // 16} samples, {many:.0f} for {task.n // 4}")
+    detail = f"{many:.0f} against {few:.0f} bytes"
+    beside = f"n={task.n // 4} against n={task.n // 16}"
+    return Row("bytes an iteration do not grow with n", beside, many / few, 1.01, at_most=True, detail=detail)
+
+
 @run_quietly()
 def main(task: Task = Task(), repeats: int = 3) -> list[Row]:  # noqa: B008
     """Print what one and two workers take, and return the rows."""
@@ -148,6 +208,8 @@ def main(task: Task = Task(), repeats: int = 3) -> list[Row]:  # noqa: B008
     times = f"{timings[1].seconds:.3g} s against {timings[2].seconds:.3g} s an iteration; {detail}"
     beside = f"{n_blocks} blocks, two workers"
     return [
+        compare_histories(),
+        compare_traffic(task),
         Row(name, "one worker against two", ratio, RATIO, detail=times),
         Row("bytes an iteration", beside, timings[2].n_bytes, BYTES, at_most=True),
         Row("milliseconds an iteration on tiny blocks", beside, 1e3 * tiny.seconds, OVERHEAD, at_most=True),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 from multiprocessing import get_context
 from time import perf_counter
 from typing import Any
@@ -61,10 +62,11 @@ def make_pairs(rank: int = 50, m: int = 100_000) -> tuple[Callable[[int], Any], 
 def multiply(X: np.ndarray, rank: int, threads: int) -> None:
     """Compute X B and Xᵀ S, each thread on its share of the rows."""
     B, S = np.ones((X.shape[1], rank), X.dtype), np.ones((len(X), rank), X.dtype)
-    cuts = np.array_split(np.arange(len(X)), threads)
+    edges = np.linspace(0, len(X), threads + 1).astype(int)
+    cuts = [slice(start, stop) for start, stop in pairwise(edges)]
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda c: np.dot(X[c[0] : c[-1] + 1], B), cuts))
-        list(pool.map(lambda c: np.dot(S[c[0] : c[-1] + 1].T, X[c[0] : c[-1] + 1]), cuts))
+        list(pool.map(np.dot, [X[cut] for cut in cuts], [B] * threads))
+        list(pool.map(np.dot, [S[cut].T for cut in cuts], [X[cut] for cut in cuts]))
 
 
 def multiply_small(results: Any, repeats: int = 150, size: int = 512) -> None:

@@ -1,5 +1,6 @@
 """Settings of the site: `make docs` builds it into build/docs, with warnings as errors."""
 
+import os
 import re
 import sys
 import warnings
@@ -11,6 +12,9 @@ sys.path.insert(0, str(HERE / "_ext"))
 from reference import escape_names, write_reference  # noqa: E402
 
 import gramian  # noqa: E402
+
+# Examples load the model that is installed, and ask for nothing.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 write_reference(HERE / "api")
 
@@ -41,6 +45,7 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 templates_path = ["_templates"]
 numpydoc_attributes_as_param_list = True
 
@@ -77,7 +82,8 @@ html_theme_options = {
     "pygments_light_style": "friendly",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": []}
+# Wide tables have the room of the sidebar.
+html_sidebars = {"index": [], "start": [], "measured": []}
 
 
 def escape_docstring(app, what, name, value, options, lines):
@@ -103,12 +109,14 @@ def unlisted_pages():
 
 
 def link_to_pages(app, docname, source):
-    """Let links to CONTRIBUTING and CHANGELOG of the checkout lead to their pages on the site."""
+    """Let links to CONTRIBUTING and CHANGELOG, and names of examples, lead to their pages on the site."""
     up = "../" * docname.count("/")
     for name in ("CONTRIBUTING", "CHANGELOG"):
         source[0] = source[0].replace(f"](../{up}{name}.md", f"]({up}{name.lower()}.md")
     if docname == "guide":
         source[0] = source[0].replace("\nothers\n", "".join(f"\n{name}" for name in unlisted_pages()) + "\n")
+    if docname == "gallery/index":
+        source[0] = re.sub(r"``(plot_\w+)\.py``", r":doc:`\1`", source[0])
     # An empty line ends an example for the doctest, and is not shown.
     source[0] = re.sub(r"\n\n```(?=\n|$)", "\n```", source[0])
     # Anchors in HTML are targets of MyST.

@@ -2,8 +2,8 @@
 Anomaly scores
 ==============
 
-How far is a new sample from everything known, in a distance that knows what matters? Classes of known faults shape the
-distance; a fault of a new kind is far from all of them.
+How far is a new sample from everything known, in a distance that knows what matters? Images of the digits 0 to 7 shape
+the distance; the digits 8 and 9, which it has never seen, should be far from all of them.
 """
 
 import matplotlib.pyplot as plt

@@ -35,18 +35,23 @@ for t in range(50, 1500):
     tracker.partial_fit(sample)
 
 # %%
-# An alarm where the residual is far above its median over the 100 samples before.
+# An alarm where the residual is far above its median over the 100 samples before. The first alarm after 100 quiet
+# samples dates a change.
 
 alarm = [
     t
     for t in range(150, 1500)
     if np.median(residual[t : t + 5]) > 6 * np.median(residual[t - 100 : t]) and residual[t] > 0.1
 ]
+dates = [t for before, t in zip([-1000, *alarm], alarm, strict=False) if t - before > 100]
+print(f"changes at {' and '.join(map(str, dates))} (true: {', '.join(map(str, changes[1:-1]))})")
+
 figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 axes.semilogy(residual, linewidth=0.7, label="mean squared residual")
 for change in changes[1:-1]:
     axes.axvline(change, color="black", linestyle="--", linewidth=1)
 axes.plot(alarm, residual[alarm], "r.", label="alarm")
+axes.plot(dates, residual[dates], "kv", label="date of a change, as found")
 axes.set(xlabel="sample", title="dashed: the true changes")
 axes.legend()
 plt.show()

@@ -27,7 +27,7 @@ def relative_error(n, seed=0):
 
 
 # %%
-# 40 x 40 has 820 free entries; rank 3 has 117 unknowns. Beyond some three measurements an unknown the
+# 40 x 40 has 820 free entries; rank 3 has 117 unknowns. Beyond some three measurements per unknown the
 # covariance is found.
 
 counts = [120, 180, 240, 320, 420, 600, 820]

@@ -30,7 +30,7 @@ train, test, labels, truth = train_test_split(X, y, stratify=y, random_state=0)
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} different words a text")
 
 # %%
-# Three numbers a text, in place of hundreds of word weights.
+# Three numbers per text, in place of hundreds of word weights.
 
 learner = MetricLearner(3, constraints="triplets", random_state=0).fit(train, labels)
 plain = KNeighborsClassifier(5).fit(train, labels).score(test, truth)

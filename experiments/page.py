@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import textwrap
 from typing import Any
 
@@ -12,7 +14,7 @@ from experiments.runner import Result, ResultsFolder, load_result
 from harness.store import write_text
 from harness.tables import markdown_table
 
-__all__ = ["format_page", "judge_claim", "judge_claims", "write_page"]
+__all__ = ["format_claim", "format_page", "judge_claim", "judge_claims", "write_page"]
 
 NOT_RUN, NOT_JUDGED = "not run", "could not be judged"
 INTRODUCTION = """# The paper, reproduced
@@ -20,6 +22,8 @@ INTRODUCTION = """# The paper, reproduced
 G. Meyer, S. Bonnabel, R. Sepulchre, "Regression on Fixed-Rank Positive Semidefinite Matrices: a Riemannian Approach",
 Journal of Machine Learning Research 12 (2011): each of its claims that can be measured, beside what was measured.
 Written by `python -m experiments`: verdicts and numbers are computed from stored records, reasons are ours.
+
+A verdict leads to its experiment. There each claim can be unfolded: what was measured, and why it came out so.
 """
 QUICK = "**Quick settings**: this page shows that the experiments run. Its numbers mean nothing.\n"
 LABELS = f"""## What the labels mean
@@ -28,7 +32,7 @@ LABELS = f"""## What the labels mean
   reason says which. **{STATUSES[2]}**: it comes out otherwise. **{NOT_RUN}**: there is no result for the experiment as
   it is now.
 - Verdicts and numbers are computed from the stored records (`records/`); no claim is left out for failing.
-- Formulas are the paper's with its errata mended (docs/architecture.md lists them). Settings that the paper does not
+- Formulas are the paper's with its errata mended (docs/mathematics.md lists them). Settings that the paper does not
   give were chosen here, and stand in each experiment's file.
 - Two data sets could not be had: `gyrb` is a planted kernel in place of GyrB, `arcene` and `gordon_lung` stand in for
   the Prostate spectra. What is measured on them is not what the paper measured.
@@ -84,17 +88,30 @@ def format_page(experiments: list[Experiment], results: Results, folder: Results
     summary = ", ".join(f"{status}: {count}" for status, count in counts.items() if count or status in STATUSES)
     total = f"{len(rows)} claims. {summary.capitalize()}.\n"
     parts = [INTRODUCTION, *([QUICK] if folder.quick else []), total, claims_table(rows)]
-    parts += [format_section(experiment, results[experiment.name], folder) for experiment in experiments]
+    for experiment in experiments:
+        parts.append(format_section(experiment, results[experiment.name], folder))
+        parts += [format_claim(row) for row in rows if row["experiment"] == experiment.name]
     return "\n".join([*parts, LABELS])
 
 
 def claims_table(rows: list[dict[str, Any]]) -> str:
-    """Return the Markdown table of the claims."""
-    cells = [
-        [row["section"], row["words"], row["measured"], f"**[{row['status']}](#{row['experiment']})**", row["why"]]
-        for row in rows
-    ]
-    return markdown_table(["§", "the paper", "measured", "verdict", "why"], cells) + "\n"
+    """Return the Markdown table of the claims: short cells, whose verdicts lead to the section with the numbers."""
+    cells = [[row["section"], row["words"], f"**[{row['status']}](#{row['experiment']})**"] for row in rows]
+    return markdown_table(["§", "the paper", "verdict"], cells) + "\n"
+
+
+def format_claim(row: dict[str, Any]) -> str:
+    """Return what was measured for a claim, and why it came out so, folded below the claim's words."""
+    summary = f"<summary>§ {row['section']}: {html.escape(row['words'])} <b>{row['status']}</b></summary>"
+    measured = [f"- {part}" for part in split_measured(row["measured"])]
+    parts = [f"<details>\n{summary}", "\n".join(measured), row["why"] and f"Why: {row['why']}", "</details>\n"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def split_measured(text: str) -> list[str]:
+    """Return what was measured, one comparison each: parts between semicolons, and sentences of data sets."""
+    parts = re.split(r";\s+|(?<=\d)\. (?=\w)", text)
+    return [part for part in parts if part]
 
 
 def format_section(experiment: Experiment, result: Result | None, folder: ResultsFolder) -> str:

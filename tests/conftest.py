@@ -1,10 +1,14 @@
 import os
+import signal
 
 import numpy as np
 import pytest
 
 # No test waits for a network: sets that are not at hand are skipped.
 os.environ["GRAMIAN_OFFLINE"] = "1"
+# A shell that runs the tests in the background ignores Ctrl-C, and so would all processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """The identities of gramian.contracts on all registered geometries, with all losses, measurements and solvers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from gramian import Block, Problem
+from gramian import Block, Problem, minimize
 from gramian.contracts.builders import gram, random_point, random_tangent
 from gramian.contracts.geometry import DATA_IDENTITIES, POINT_IDENTITIES, PROBLEM_IDENTITIES
 from gramian.contracts.invariances import check_descent, check_factor_rotation, check_target_scaling
@@ -14,10 +16,11 @@ from gramian.geometries import Polar
 from gramian.losses import LOSSES
 from gramian.penalties import Toward
 from gramian.solvers import SOLVERS as REGISTERED
-from gramian.solvers import Armijo, Exact, GradientDescent, TrustRegion
+from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion
 
 from helpers import EXAMPLES, GEOMETRY_EXAMPLES, make_problem
 
+EXECUTIONS = [Serial(), Threads(1), Threads(2)]
 geometries = pytest.mark.parametrize("geometry", GEOMETRY_EXAMPLES, ids=repr)
 measurements = pytest.mark.parametrize("kind", EXAMPLES)
 
@@ -50,8 +53,10 @@ def test_every_geometry_satisfies_its_identities_on_every_measurement(geometry, 
 @pytest.mark.parametrize("loss", [loss for kind in LOSSES.values() for loss in kind.examples], ids=repr)
 @measurements
 @geometries
-def test_gradient_is_the_derivative_in_the_metric_for_every_loss(geometry, kind, loss, rng):
-    check_gradient(geometry, rng, make_problem(EXAMPLES[kind](rng, np.float64), rng, loss))
+def test_gradient_is_the_derivative_in_the_metric_for_every_loss(geometry, kind, loss, rng, tiny_pieces):
+    problem = make_problem(EXAMPLES[kind](rng, np.float64), rng, loss)
+    for execution in EXECUTIONS:
+        check_gradient(geometry, rng, Problem(problem.blocks, execution))
 
 
 @solvers
@@ -60,11 +65,37 @@ def test_scaling_the_targets_scales_the_matrix_for_every_solver(geometry, solver
     check_target_scaling(geometry, rng, solver)
 
 
+@pytest.mark.parametrize("execution", EXECUTIONS[1:], ids=repr)
+@geometries
+def test_identities_of_data_hold_on_every_execution(geometry, execution, rng, tiny_pieces, monkeypatch):
+    for module in ("builders", "objectives"):
+        monkeypatch.setattr(f"gramian.contracts.{module}.Problem", partial(Problem, execution=execution))
+    turns = isinstance(geometry, Polar) and geometry.retraction == "qf"
+    for identity in DATA_IDENTITIES:
+        if not (identity is check_factor_rotation and turns):
+            identity(geometry, rng)
+    if not geometry.bounded:
+        check_target_scaling(geometry, rng, ConjugateGradient())
+
+
 @solvers
 @measurements
 @geometries
 def test_cost_never_increases_with_any_batch_solver(geometry, kind, solver, rng, dtype):
     check_descent(geometry, rng, make_problem(EXAMPLES[kind](rng, dtype), rng), solver)
+
+
+@pytest.mark.parametrize("execution", EXECUTIONS[1:], ids=repr)
+@geometries
+def test_descent_has_the_same_bits_on_every_execution(geometry, execution, rng, tiny_pieces):
+    problem, point = make_problem(EXAMPLES["pairs"](rng, np.float64), rng), random_point(geometry, rng)
+    places = (Serial(), execution)
+    one, other = (
+        minimize(Problem(problem.blocks, place), ConjugateGradient(), point, max_iter=10, tol=0) for place in places
+    )
+    np.testing.assert_array_equal(other.point.G, one.point.G)
+    np.testing.assert_array_equal(other.history["cost"], one.history["cost"])
+    check_descent(geometry, rng, Problem(problem.blocks, execution), ConjugateGradient())
 
 
 @geometries
@@ -103,7 +134,7 @@ def tiny_pieces(monkeypatch):
     monkeypatch.setattr("gramian.execution.threads.SHORT", 0.0)
 
 
-@pytest.mark.parametrize("execution", [Threads(1), Threads(2)], ids=repr)
+@pytest.mark.parametrize("execution", EXECUTIONS[1:], ids=repr)
 @measurements
 @geometries
 def test_every_execution_gives_the_bits_of_serial(geometry, kind, execution, rng, dtype, tiny_pieces):

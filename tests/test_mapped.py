@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from gramian import MetricLearner, PSDRegressor, SubspaceTracker
 from gramian.features import Array, Centred
-from gramian.mapped import Mapped, columns_of, is_large_map
+from gramian.mapped import Mapped, columns_of, is_large_map, name_of_file
 
 
 def save(path, X):
@@ -110,3 +110,32 @@ def test_a_map_of_another_kind_is_copied_with_a_warning(rng, tmp_path, monkeypat
         PSDRegressor(1, random_state=0).fit(save(tmp_path / "X.npy", X), y)
     with pytest.warns(UserWarning, match=r"as float64, not in C order, and is copied whole"):
         PSDRegressor(1, random_state=0).fit(save(tmp_path / "F.npy", np.asfortranarray(X.astype(float))), y)
+
+
+@pytest.mark.parametrize("block", [2**26, 7 * 32], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_bad_value_is_named_by_file_row_and_column(rng, tmp_path, monkeypatch, block, value):
+    monkeypatch.setattr("gramian.mapped.BLOCK", block)
+    X = rng.standard_normal((60, 4))
+    X[33, 2] = value
+    mapped, y = save(tmp_path / "X.npy", X), np.arange(60) % 2
+    for model in (PSDRegressor(1), MetricLearner(1)):
+        with pytest.raises(ValueError, match=rf"X\.npy: row 33, column 2 is {value}\. Fill or drop it"):
+            model.fit(mapped, y)
+    with pytest.raises(ValueError, match=rf"X\.npy: row 33, column 2 is {value}, which is row 23 of X"):
+        PSDRegressor(1).fit(mapped[10:], y[10:])
+    if np.isnan(value):
+        SubspaceTracker(1).fit(mapped)
+    else:
+        with pytest.raises(ValueError, match=r"X\.npy: row 33, column 2 is inf"):
+            SubspaceTracker(1).fit(mapped)
+
+
+def test_sums_that_overflow_are_no_bad_values(tmp_path):
+    X = np.full((50, 3), 1e38, np.float32)
+    X[:, 1] *= -1
+    X[::2] *= 0.5
+    name = tmp_path / "X.npy"
+    model = SubspaceTracker(1).fit(save(name, X * np.float32(1e-30)))
+    np.testing.assert_array_equal(model.transform(save(tmp_path / "large.npy", X)).shape, (50, 1))
+    assert name_of_file(np.asarray(save(tmp_path / "b.npy", X))[3:]) == str(tmp_path / "b.npy")

@@ -26,6 +26,19 @@ def test_workflows_run_targets_that_exist(path):
         assert re.search(rf"^{target}:", MAKEFILE, re.M), target
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_no_job_of_a_workflow_runs_for_hours(path):
+    text = path.read_text()
+    assert text.count("runs-on:") == text.count("timeout-minutes: 60")
+
+
+def test_nothing_is_released_untested():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert "run: make test\n" in text
+    assert re.search(r"  build:\n    needs: test\n", text)
+    assert re.search(r"  publish:\n    needs: build\n", text)
+
+
 def test_workflows_run_on_every_python_that_is_promised():
     promised = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name]
     tested = re.search(r'python: \["(.*)"\]', (ROOT / ".github" / "workflows" / "tests.yml").read_text())[1].split(
@@ -48,3 +61,9 @@ def test_an_example_says_what_it_shows(example):
     assert "plt.show()" in text
     assert "from gramian import" in text
     compile(text, str(example), "exec")
+
+
+def test_the_list_of_examples_names_each_of_them():
+    text = (ROOT / "examples" / "README.rst").read_text()
+    for example in (ROOT / "examples").glob("plot_*.py"):
+        assert f"``{example.name}``" in text

@@ -1,5 +1,10 @@
 """Tables in files equal arrays, and what is wrong in them is named by file, row and column."""
 
+import errno
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -41,6 +46,13 @@ def test_batches_equal_arrays(rng, tmp_path, ending):
     assert max(len(part.X) for part in table) <= 7
     assert table.n_rows == (100 if ending == ".parquet" else None)
     assert (table.n_features, table.dtype, table.columns) == (3, np.float64, ["x0", "x1", "x2"])
+
+
+def test_a_table_tells_what_it_is(rng, tmp_path, ending):
+    path = write(tmp_path / f"a{ending}", rng.standard_normal((4, 3)), np.arange(4.0))
+    assert repr(open_table(path, "y")) == f"<Table: {str(path)!r}, 3 features, target 'y'>"
+    write(tmp_path / f"b{ending}", rng.standard_normal((4, 3)), np.arange(4.0))
+    assert repr(open_table(tmp_path)) == "<Table: 2 files, 4 features, no target>"
 
 
 def test_kinds_of_columns(rng, tmp_path):
@@ -88,6 +100,61 @@ def test_a_failed_copy_leaves_nothing(rng, tmp_path):
     with pytest.raises(ValueError, match=r"row 70"):
         table.to_npy(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+FULL_DISK = """
+import resource, sys
+from gramian import open_table
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    open_table(sys.argv[1], "y").to_npy(sys.argv[2])
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of the size of files on Windows")
+@pytest.mark.parametrize("reserving", [True, False], ids=["reserved", "written"])
+def test_a_file_that_does_not_fit_is_one_error_and_leaves_nothing(rng, tmp_path, reserving):
+    path = write(tmp_path / "a.parquet", rng.standard_normal((10_000, 3)), np.arange(10_000))
+    (tmp_path / "copy").mkdir()
+    script = (
+        FULL_DISK if reserving else "import os\nif hasattr(os, 'posix_fallocate'): del os.posix_fallocate" + FULL_DISK
+    )
+    command = [sys.executable, "-c", script, str(path), str(tmp_path / "copy")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"the copy of the table needs at least 240,128 bytes in {tmp_path / 'copy'}" in done.stdout
+    assert os.listdir(tmp_path / "copy") == []
+
+
+def test_a_full_disk_is_told_before_anything_is_written(rng, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    table = open_table(write(tmp_path / "a.parquet", rng.standard_normal((100, 2)), np.arange(100)), "y")
+    monkeypatch.setattr(os, "posix_fallocate", fail, raising=False)
+    with pytest.raises(
+        OSError, match=r"needs at least 1,728 bytes in .*: No space left on device\. Make room"
+    ) as caught:
+        table.to_npy(tmp_path)
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_targets_are_in_place_before_the_samples(rng, tmp_path, monkeypatch):
+    table, replaced, replace = open_table(write(tmp_path / "a.parquet", np.eye(9), np.arange(9)), "y"), [], os.replace
+
+    def note(source, target):
+        replaced.append(os.path.basename(target))
+        if replaced[-1] == "X.npy":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", note)
+    with pytest.raises(OSError, match="Input/output error"):
+        table.to_npy(tmp_path)
+    assert replaced == ["y.npy", "X.npy"]
+    assert os.listdir(tmp_path) == ["a.parquet"]
 
 
 def test_entries_that_are_missing_are_named(rng, tmp_path, ending):

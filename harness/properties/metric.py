@@ -268,11 +268,16 @@ def check_stream(draw: Draw) -> None:
             changed = [name for name in before if vars(model).get(name) is not before[name]]
             require(not changed and len(vars(model)) == len(before), f"a refused batch changed {changed}")
             raise
-        # Labels that are too few are kept, and join those of the next call.
-        joined = asked.method == "fit" and (before.get("kept_") is not None or model.kept_ is not None)
+        # Labels and tuples that are too few are kept, and join those of the next call.
+        kept = (
+            (before.get("kept_"), model.kept_)
+            if asked.method == "fit"
+            else (before.get("kept_tuples_"), model.kept_tuples_)
+        )
+        joined = any(kept)
         require(joined or not (samples.broken or asked.broken), "arguments that are not valid were accepted")
         if not hasattr(model, "components_"):
-            require(model.kept_ is not None, "nothing was learned, and nothing kept")
+            require(bool(model.kept_ or model.kept_tuples_), "nothing was learned, and nothing kept")
             continue
         require_finite("components_", model.components_)
         require_distances(draw, model, samples)

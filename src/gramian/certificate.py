@@ -23,13 +23,13 @@ import scipy.sparse.linalg
 
 from gramian.coordinates import Coordinates
 from gramian.geometries import Flat, Point
-from gramian.losses import Linear, Squared
+from gramian.losses import Linear
 from gramian.objective import Block, Evaluation, Line, Problem, Term
 from gramian.types import Matrix, Vector
 
 __all__ = ["Certificate", "Certifier", "Descent", "append_column"]
 
-# Up to so many features M is formed; beyond, its smallest eigenvalue is found by Lanczos iterations.
+# The largest number of features for which M is formed; beyond, its smallest eigenvalue is found by Lanczos iterations.
 LARGEST_DENSE = 600
 # Eigenvalues of C up to this share of the largest are zero.
 NULL = 1e-10
@@ -197,7 +197,7 @@ class Certifier:
         term = terms[0]
         if len(terms) > 1 or not isinstance(term, Term) or self.problem.n_features > LARGEST_DENSE:
             return None
-        if not isinstance(term.loss, Squared) or np.any(term.sense):
+        if not term.loss.quadratic or np.any(term.sense):
             return None
         C = form_gradient(self.mean_problem(term).evaluate(self.zero))
         values, vectors = scipy.linalg.eigh(C)

@@ -160,7 +160,7 @@ def validate_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vect
 
 
 def validate_sense(sense: Any, n_samples: int) -> Vector:
-    """Return senses (n,) of 0, -1, +1, from numbers or words, one for all or one a sample; all 0 when not given."""
+    """Return senses (n,) of 0, -1, +1, from numbers or words, one for all or one per sample; all 0 when not given."""
     if sense is None:
         return np.zeros(n_samples, np.int8)
     check_kind("sense", sense)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from gramian.checks import check_powers
-from gramian.execution import Execution, Serial, beside
+from gramian.execution import Execution, Serial, execution_for
 from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features, to_csr
 from gramian.losses import Loss
@@ -35,12 +35,12 @@ __all__ = [
 
 # Numbers within this factor of 1 are left as they are, and nothing is copied.
 NEAR = 2.0**10
-# Costs are told in the user's units if these change them by no more than this factor.
+# Costs are reported in the user's units if these change them by no more than this factor.
 SMALLEST_COST = 1e-280
 LARGEST_UNIT = {np.dtype(np.float64): 2.0**1000, np.dtype(np.float32): 2.0**120}
-# So many rows or columns are worked on at a time.
+# The number of rows or columns that are worked on at a time.
 ROWS = 4096
-# A mean so many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
+# A mean of this many times the spread is subtracted in a copy: rounding of the mean would cost digits of what is left.
 LARGEST_MEAN = {np.dtype(np.float64): 1e3, np.dtype(np.float32): 8.0}
 # Rows from which the spread is estimated.
 SPREAD_ROWS = 1000
@@ -101,9 +101,22 @@ class Coordinates:
         """Return coordinates of vectors (n, d) or matrices (n, d, d) in given units."""
         return cls(scale_data(X, units.data), units)
 
-    def equilibrated(self) -> Coordinates:
-        """Return coordinates in which all columns are near 1; the same, if their sizes differ little."""
-        columns = column_units(self.features)
+    def without_zero_columns(self, least: int) -> Coordinates:
+        """Return coordinates of sparse samples without features that are 0 in all of them; the same, if few are left.
+
+        `least` is the smallest number of features that the solver needs.
+        """
+        columns = present_columns_of(self.features)
+        if columns is None or len(columns.indices) < least:
+            return self
+        return replace(self, features=columns.features, span=columns)
+
+    def equilibrated(self, sizes: Vector | None = None) -> Coordinates:
+        """Return coordinates in which all columns are near 1; the same, if their sizes differ little.
+
+        `sizes` are max |x| of every column of the features, (d,), if known.
+        """
+        columns = column_units(self.features, sizes)
         if columns is None:
             return self
         X = samples_of(self.features)
@@ -114,15 +127,21 @@ class Coordinates:
         return replace(self, features=as_features(scaled), columns=columns)
 
     @classmethod
-    def of_distances(cls, X: Any, *, in_span: bool, execution: Execution | None = None) -> Coordinates:
+    def of_distances(
+        cls, X: Any, *, in_span: bool, execution: Execution | None = None, unit: float | None = None
+    ) -> Coordinates:
         """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for.
 
-        Sparse samples are not made dense by their span: features that are 0 in all of them are left out.
+        Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is that
+        of a stream.
         """
-        data = data_unit_of(X)
+        data = data_unit_of(X) if unit is None else unit
         if in_span and scipy.sparse.issparse(X):
             columns = present_columns(to_csr(X))
             return cls(centre(X if columns is None else columns.features.X, execution, data), Units(data), columns)
+        if in_span and hasattr(X, "present_columns"):
+            columns = X.present_columns()
+            return cls(centre(X if columns is None else columns.features, execution, data), Units(data), columns)
         features = centre(X, execution, data)
         span = span_of(features) if in_span else None
         return cls(features if span is None else span.features, Units(data), span)
@@ -169,9 +188,12 @@ class Coordinates:
     def to_user(self, G: Matrix) -> Matrix:
         """Return the factor for the user's data, (d, r), from the solver's."""
         lifted = G if self.span is None else self.span.lift(G)
+        columns = self.columns
+        if columns is not None and self.span is not None:
+            columns = self.span.lift(columns[:, None])[:, 0]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             factor = lifted * lifted.dtype.type(self.units.data / self.units.target**0.5)
-            factor = factor if self.columns is None else factor * self.columns[:, None].astype(G.dtype)
+            factor = factor if columns is None else factor * columns[:, None].astype(G.dtype)
         if np.isfinite(lifted).all() and (not np.isfinite(factor).all() or (lifted.any() and not factor.any())):
             raise ValueError(
                 f"in the units of the data, W is outside the range of {factor.dtype} numbers. Scale the data."
@@ -188,10 +210,18 @@ class Coordinates:
         return scale if SMALLEST_COST < scale < 1 / SMALLEST_COST else 1.0
 
 
-def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units:
+def present_columns_of(features: Any) -> Columns | None:
+    """Return sparse features, in memory or on workers, without their zero columns; None for others."""
+    if hasattr(features, "present_columns"):
+        return features.present_columns()
+    return present_columns(features.X) if isinstance(features, Sparse) else None
+
+
+def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False, size: float | None = None) -> Units:
     """Return the units in which vectors (n, d) or matrices (n, d, d), and targets (n,), are near 1.
 
     Where W has no scale of its own (`scale_free`), targets take the square of the data's unit: then W is the same.
+    `size` is max |x| of all entries of X, if known.
 
     Examples
     --------
@@ -202,12 +232,14 @@ def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False) -> Units
     """
     if scale_free:
         check_powers("X", X, 2 if X.ndim == 2 else 1)
-    data = data_unit_of(X)
+    data = data_unit_of(X, size)
     return Units(data, data**2 if scale_free else unit_of(largest(y), 2))
 
 
-def data_unit_of(X: Any) -> float:
+def data_unit_of(X: Any, size: float | None = None) -> float:
     """Return the power of two that brings samples near 1; a matrix counts as the square of a vector.
+
+    `size` is max |x| of all entries of X, if known.
 
     Examples
     --------
@@ -216,7 +248,7 @@ def data_unit_of(X: Any) -> float:
     >>> data_unit_of(np.ones((2, 2))), data_unit_of(np.full((2, 2), 2.0**20)) * 2.0**20
     (1.0, 1.0)
     """
-    size = largest(X.data if scipy.sparse.issparse(X) else X)
+    size = largest(X.data if scipy.sparse.issparse(X) else X) if size is None else size
     unit = unit_of(size if X.ndim == 2 else size**0.5, 1)
     # A unit, and its inverse, are numbers of the data's type.
     limit = LARGEST_UNIT[X.dtype]
@@ -248,16 +280,18 @@ def unit_of(size: float, multiple: int) -> float:
     return 2.0 ** -(multiple * round(np.log2(size) / multiple))
 
 
-def column_units(features: Features) -> Vector | None:
+def column_units(features: Features, sizes: Vector | None = None) -> Vector | None:
     """Return powers of two (d,) that bring columns near 1; None if their sizes differ by less than a factor of 1024."""
-    if column_spread(features) <= NEAR:
+    sizes = column_sizes(features) if sizes is None else sizes
+    if column_spread(features, sizes) <= NEAR:
         return None
-    sizes = column_sizes(features)
     return np.where(sizes > 0, 2.0 ** -np.round(np.log2(np.where(sizes > 0, sizes, 1))), 1.0)
 
 
-def column_spread(features: Features) -> float:
+def column_spread(features: Features, sizes: Vector | None = None) -> float:
     """Return how many times larger the largest column is than the smallest that is not zero.
+
+    `sizes` are max |x| of every column, (d,), if known. Matrices have no columns, and a spread of 1.
 
     Examples
     --------
@@ -267,13 +301,17 @@ def column_spread(features: Features) -> float:
     >>> column_spread(Array(np.array([[1.0, 8.0], [2.0, 4.0]])))
     4.0
     """
-    sizes = np.zeros(0) if isinstance(features, Identity) else column_sizes(features)
+    if isinstance(features, Identity):
+        return 1.0
+    sizes = column_sizes(features) if sizes is None else sizes
     present = sizes[sizes > 0]
     return float(present.max() / present.min()) if present.size else 1.0
 
 
 def column_sizes(features: Features) -> Vector:
-    """Return max |x| of every column of features that are not centred, (d,), in float64."""
+    """Return max |x| of every column of features that are not centred, (d,), in float64; none for matrices."""
+    if isinstance(features, Identity):
+        return np.zeros(0)
     sizes = extremes_of(samples_of(features)).sizes
     return sizes * features.scale if isinstance(features, Mapped) else sizes
 
@@ -304,7 +342,7 @@ def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Fea
     if scipy.sparse.issparse(X):
         features = as_features(X)
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
-    execution = Serial() if execution is None else beside(X, execution)
+    execution = Serial() if execution is None else execution_for(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)
     if large_map:

@@ -12,7 +12,7 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Extremes", "extremes_of", "largest"]
 
-# So many entries are read at a time: they stay in the cache between the two searches. A row has so many at least.
+# The number of entries read at a time: they stay in the cache between the two searches. And the least of a row.
 TILE_ENTRIES, ROW_ENTRIES = 2**17, 2**11
 
 

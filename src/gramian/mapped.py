@@ -12,11 +12,11 @@ from gramian._kernels.rows import StoredRows
 from gramian.features import Array, count_pieces
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Mapped", "columns_of", "is_large_map"]
+__all__ = ["Mapped", "check_map", "columns_of", "is_large_map", "is_map", "name_of_file"]
 
-#: Data of so many bytes is copied without a second thought.
+#: The number of bytes up to which data is copied without a second thought.
 SMALL = 2**25
-#: So many bytes are read at a time.
+#: The number of bytes that are read at a time.
 BLOCK = 2**26
 
 
@@ -113,12 +113,81 @@ def is_large_map(X: Any) -> bool:
     >>> is_large_map(np.zeros((3, 2)))
     False
     """
-    if not isinstance(X, np.ndarray) or X.nbytes <= SMALL:
-        return False
+    return isinstance(X, np.ndarray) and X.nbytes > SMALL and is_map(X)
+
+
+def is_map(X: Any) -> bool:
+    """Return True for an array that is, or is a view of, a memory-mapped file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.mapped import is_map
+    >>> is_map(np.zeros((3, 2)))
+    False
+    """
     base: Any = X
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(base, mmap)
+
+
+def whole_map(X: Any) -> np.memmap | None:
+    """Return the memory-mapped array that an array is, or is a view of; None if NumPy does not know it."""
+    found, base = None, X
+    while isinstance(base, np.ndarray):
+        found, base = base if isinstance(base, np.memmap) else found, base.base
+    return found
+
+
+def name_of_file(X: Any) -> str:
+    """Return the path of the file of a memory-mapped array; "a memory-mapped file" if it is not known."""
+    whole = whole_map(X)
+    return "a memory-mapped file" if whole is None or not whole.filename else str(whole.filename)
+
+
+def check_map(X: Matrix, *, allow_missing: bool = False) -> None:
+    """Raise a ValueError that names file, row and column of the first entry that is infinite, or NaN unless allowed.
+
+    Parameters
+    ----------
+    X : array, shape (N, d), of float32 or float64
+        A memory-mapped array; it is read in blocks.
+    allow_missing : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.mapped import check_map
+    >>> check_map(np.array([[1.0, np.nan]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: a memory-mapped file: row 0, column 1 is nan. Fill or drop it: samples must be finite.
+    """
+    for rows in Mapped(X).blocks():
+        block = X[rows]
+        # A sum that is finite spares a second array of the size of the block.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum()):
+                continue
+        bad = np.argwhere(np.isinf(block) if allow_missing else ~np.isfinite(block))
+        if len(bad):
+            row, column = rows.start + int(bad[0][0]), int(bad[0][1])
+            in_file = place_in_file(X, row, column)
+            where = f"row {in_file[0]}, column {in_file[1]} is {X[row, column]}"
+            where += "" if in_file == (row, column) else f", which is row {row} of X"
+            raise ValueError(f"{name_of_file(X)}: {where}. Fill or drop it: samples must be finite.")
+
+
+def place_in_file(X: Matrix, row: int, column: int) -> tuple[int, int]:
+    """Return the row and the column in the whole file of an entry of a view of its array."""
+    whole = whole_map(X)
+    if whole is None or whole.ndim != 2:
+        return row, column
+    start = X.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    entry = (start + row * X.strides[0] + column * X.strides[1]) // whole.itemsize
+    place = np.unravel_index(entry, whole.shape, order="C" if whole.flags.c_contiguous else "F")
+    return int(place[0]), int(place[1])
 
 
 def columns_of(features: Any, cut: slice) -> Matrix:

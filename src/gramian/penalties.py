@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramian.checks import as_real, check_number
-from gramian.losses.loss import Assessment, Derivatives
+from gramian.losses.loss import Assessment, Derivatives, Loss
 from gramian.objective.terms import Curvature, Group, Pieces, Taken
 from gramian.types import Matrix, Rows, Vector
 
@@ -74,6 +74,10 @@ class Toward:
             raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:
             raise ValueError("factor is zero; there is nothing to keep close to.")
+
+    def with_loss(self, loss: Loss) -> Toward:
+        """Return the penalty itself: it has no targets."""
+        return self
 
     @cached_property
     def square(self) -> float:

@@ -14,9 +14,9 @@ __all__ = ["FoldProgress", "ProgressBar", "ProgressPrinter", "make_reporter", "s
 
 # A phase that took less time gets no line.
 LEAST_SECONDS = 0.05
-# Lines on the steps of a phase are at least so many seconds apart.
+# Lines on the steps of a phase are at least this number of seconds apart.
 BETWEEN_LINES = 2.0
-# An iteration has a line if there was none for so many seconds.
+# An iteration has a line if there was none for this number of seconds.
 LONGEST_SILENCE = 3.0
 # Bars whose end is known, and others.
 KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
@@ -245,10 +245,10 @@ class FoldProgress:
         """Count a fit that is done; verbose=2 writes a line on it."""
         self.done += 1
         if self.verbose >= 2:
-            self.tell(text)
+            self.report(text)
         self._show("fits of all folds")
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Write a line."""
         if self.reporter is not None:
             self.reporter.note(text)

@@ -7,13 +7,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.coordinates import Coordinates
-from gramian.execution import Execution, Serial, beside
+from gramian.execution import Execution, Serial, execution_for
 from gramian.features import Features
+from gramian.measurements import Pairs
 from gramian.objective import Problem
 from gramian.objective.terms import cut_evenly
-from gramian.types import Matrix, Vector
+from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Parts", "Situation", "compute_image"]
+__all__ = ["Parts", "SignedPairs", "Situation", "compute_image", "squared_distances"]
+
+#: The number of pairs whose distances are computed at a time.
+PAIRS_AT_A_TIME = 2**14
+
+
+class SignedPairs(NamedTuple):
+    """Pairs (m, 2) of indices of samples, their signs (m,), +1 for near and -1 for far ones, and weights (m,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.situation import SignedPairs
+    >>> SignedPairs(np.array([[0, 1], [0, 2]]), np.array([1, -1]), np.ones(2)).part(slice(1)).signs
+    array([1])
+    """
+
+    pairs: Matrix
+    signs: Vector
+    weight: Vector
+
+    def part(self, rows: Rows) -> SignedPairs:
+        """Return some of the pairs."""
+        return SignedPairs(*(array[rows] for array in self))
 
 
 class Situation(NamedTuple):
@@ -31,6 +55,8 @@ class Situation(NamedTuple):
     problem : Problem
     labels : array, shape (n,)
         Class labels.
+    signed : SignedPairs
+        Pairs of near and far samples.
     kernel : gramian.starts.kernel_pca.DecomposedKernel
     dissimilarities : gramian.starts.classical_scaling.Dissimilarities
 
@@ -50,6 +76,7 @@ class Situation(NamedTuple):
     coordinates: Coordinates | None = None
     problem: Problem | None = None
     labels: Vector | None = None
+    signed: SignedPairs | None = None
     kernel: Any = None
     dissimilarities: Any = None
 
@@ -81,10 +108,27 @@ def compute_image(features: Features, B: Matrix, execution: Execution) -> Matrix
     """
     if hasattr(features, "execution"):
         return features.image(B)
-    execution = beside(features, execution)
+    execution = execution_for(features, execution)
     cuts = cut_evenly(features.shape[0], features.n_pieces)
     pieces = execution.place([features.take(cut) for cut in cuts])
     return np.concatenate(execution.run(image_rows, pieces, B=B)[1].parts)
+
+
+def squared_distances(Z: Matrix, pairs: Matrix, execution: Execution) -> Vector:
+    """Return the squared distances (m,) of pairs (m, 2) of rows of Z, through an execution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.execution import Serial
+    >>> from gramian.situation import squared_distances
+    >>> squared_distances(np.array([[0.0], [3.0]]), np.array([[0, 1]]), Serial())
+    array([9.])
+    """
+    execution = execution_for(Z, execution)
+    cuts = cut_evenly(len(pairs), max(1, len(pairs) // PAIRS_AT_A_TIME))
+    pieces = execution.place([Pairs(pairs[cut]) for cut in cuts])
+    return np.concatenate(execution.run(predict_pairs, pieces, Z=Z)[1].parts)
 
 
 class Parts(NamedTuple):
@@ -104,3 +148,8 @@ class Parts(NamedTuple):
 def image_rows(features: Features, *, B: Matrix) -> tuple[None, Parts]:
     """Join the images of some rows."""
     return None, Parts([features.image(B)])
+
+
+def predict_pairs(pairs: Pairs, *, Z: Matrix) -> tuple[None, Parts]:
+    """Join the squared distances of some pairs of rows of Z."""
+    return None, Parts([pairs.predict(Z)])

@@ -12,14 +12,30 @@ from gramian.features import Array, Centred, Features, Sparse
 from gramian.mapped import columns_of
 from gramian.types import Matrix, Vector
 
-__all__ = ["Columns", "Span", "present_columns", "span_of"]
+__all__ = [
+    "LEAST_SPREAD",
+    "Columns",
+    "Span",
+    "complete_factor",
+    "is_worth_it",
+    "keep_columns",
+    "leading_factor",
+    "present_columns",
+    "principal_components",
+    "span_of",
+]
 
-# So many columns are worked on at a time.
+# The number of columns that are worked on at a time.
 COLUMNS = 4096
 # Squares of singular values below this share of the largest are computed from X itself.
 SMALL_SQUARE = 1e-9
 # Sparse data with more features than this is rid of those that are always 0, unless they are few.
 WIDE, MOST_PRESENT = 2000, 0.9
+#: A direction counts if it has at least this share of the largest standard deviation.
+LEAST_SPREAD = 1e-6
+# The length of columns that complete a factor, beside its smallest singular value; and the largest number of features
+# for which they are those of a full decomposition.
+SMALL_COLUMN, LARGEST_COMPLETED = 1e-4, 5000
 
 
 class Span(NamedTuple):
@@ -59,7 +75,7 @@ class Columns(NamedTuple):
     ((1, 1), array([7]))
     """
 
-    features: Sparse
+    features: Any
     indices: Vector
     n_features: int
 
@@ -88,11 +104,21 @@ def present_columns(X: Any) -> Columns | None:
     present = np.zeros(d, bool)
     present[X.indices] = True
     indices = np.flatnonzero(present)
-    if len(indices) > MOST_PRESENT * d or not len(indices):
-        return None
+    return Columns(keep_columns(X, indices), indices, d) if is_worth_it(indices, d) else None
+
+
+def is_worth_it(indices: Vector, n_features: int) -> bool:
+    """Return True if so few of many features occur that the others are left out."""
+    return n_features > WIDE and 0 < len(indices) <= MOST_PRESENT * n_features
+
+
+def keep_columns(X: Any, indices: Vector) -> Sparse:
+    """Return CSR X (n, d) with the columns of ascending indices alone, which have all of its entries."""
+    present = np.zeros(X.shape[1], bool)
+    present[indices] = True
     places = np.cumsum(present, dtype=X.indices.dtype) - 1
     smaller = scipy.sparse.csr_array((X.data, places[X.indices], X.indptr), shape=(X.shape[0], len(indices)))
-    return Columns(Sparse.of_checked(smaller), indices, d)
+    return Sparse.of_checked(smaller)
 
 
 def span_of(features: Features, *, sparse: bool = False) -> Span | None:
@@ -120,7 +146,14 @@ def span_of(features: Features, *, sparse: bool = False) -> Span | None:
     return Span(Array(np.ascontiguousarray((V * sigma).astype(features.dtype))), features, V / sigma)
 
 
-def sparse_left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
+class LeftVectors(NamedTuple):
+    """Left singular vectors (n, n) of samples (n, d), and their singular values (n,), descending."""
+
+    vectors: Matrix
+    values: Vector
+
+
+def sparse_left_singular_vectors(features: Features) -> LeftVectors:
     """Return left singular vectors (n, n) and values, descending, of sparse X (n, d), centred or not, from X Xᵀ."""
     stored = features.features if isinstance(features, Centred) else features
     assert isinstance(stored, Sparse)
@@ -132,10 +165,10 @@ def sparse_left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
         gram += float(mean @ mean) - mixed[:, None] - mixed
     values, V = np.linalg.eigh(gram)
     rounding = len(gram) * float(np.finfo(np.float64).eps) * max(float(values[-1]), 0.0)
-    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]
+    return LeftVectors(V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1])
 
 
-def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
+def left_singular_vectors(features: Features) -> LeftVectors:
     """Return left singular vectors (n, n) and values, descending, of centred X (n, d), n < d.
 
     They come from X Xᵀ, where that has the digits.
@@ -148,5 +181,60 @@ def left_singular_vectors(features: Features) -> tuple[Matrix, Vector]:
     # A square has half the digits: what is small in it may be rounding or not, but for the one that centring made 0.
     if features.dtype == np.float64 and values[min(1, n - 1)] < SMALL_SQUARE * values[-1]:
         V, sigma, _ = np.linalg.svd(features.dense(), full_matrices=False)
-        return V, sigma
-    return V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1]
+        return LeftVectors(V, sigma)
+    return LeftVectors(V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1])
+
+
+def leading_factor(factor: Matrix, Z: Matrix, rank: int | None) -> Matrix:
+    """Return the factor (d, r) of the leading principal components of mapped samples Z = X G, for G (d, k), k >= r.
+
+    Directions in which the samples do not vary are replaced by small ones that are orthogonal to all others. None
+    stands for r = k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.span import leading_factor
+    >>> Z = np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]])
+    >>> np.abs(leading_factor(np.eye(2), Z, 1)).ravel()
+    array([0., 1.])
+    """
+    values, reduced = principal_components(factor, Z, rank)
+    n_kept = int(np.sum(values > LEAST_SPREAD**2 * values[0])) if values[0] > 0 else 0
+    return reduced if n_kept == len(values) else complete_factor(reduced[:, :n_kept], len(values))
+
+
+class Components(NamedTuple):
+    """Variances (r,) of principal components, descending, and the factor (d, r) that maps samples to them."""
+
+    variances: Vector
+    factor: Matrix
+
+
+def principal_components(factor: Matrix, Z: Matrix, rank: int | None) -> Components:
+    """Return the leading principal components of mapped samples Z = X G, for G (d, k); None stands for all k."""
+    moment = np.cov(np.asarray(Z, np.float64), rowvar=False, bias=True).reshape(Z.shape[1], Z.shape[1])
+    values, vectors = np.linalg.eigh(moment)
+    kept = slice(None, None, -1) if rank is None else slice(None, -rank - 1, -1)
+    return Components(values[kept], np.ascontiguousarray(np.dot(factor, vectors[:, kept].astype(factor.dtype))))
+
+
+def complete_factor(G: Matrix, rank: int) -> Matrix:
+    """Return a factor (d, r) with further columns, orthogonal to the others and so small that they hardly matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.span import complete_factor
+    >>> np.abs(complete_factor(np.array([[0.0], [2.0]]), 2))
+    array([[0.e+00, 2.e-04],
+           [2.e+00, 0.e+00]])
+    """
+    d, r = G.shape
+    small = SMALL_COLUMN * (float(np.linalg.svd(G, compute_uv=False)[-1]) if r else 1.0)
+    if d <= LARGEST_COMPLETED:
+        further = np.linalg.qr(G, mode="complete")[0][:, r:rank]
+    else:
+        random = np.random.default_rng(0).standard_normal((d, rank - r))
+        further = np.linalg.qr(np.hstack([G, random]))[0][:, r:]
+    return np.hstack([G, (small * further).astype(G.dtype)])

@@ -113,6 +113,7 @@ def in_place_arguments(rng, name, dtype):
     stream = subspace.Stream(frame, moment, mean, counts, np.array([4.0, 5.0, 1.0]))
     # One label is rare, and some samples coincide.
     Z, labels = rng.integers(-3, 4, (N, 2)).astype(dtype), np.minimum(rng.integers(3, size=N), rng.integers(3, size=N))
+    labels = np.sort(labels)
     return {
         "dot": (v, e),
         "solve": (moment, w, 1e-3),
@@ -122,11 +123,15 @@ def in_place_arguments(rng, name, dtype):
         "subspace_observe": (X[0], mean, counts, 0.9, True, v, np.zeros(D, np.intp)),
         "subspace_update_moment": (moment, w, 0.9),
         "insert_sorted": (0.3, 7, np.array([-1.0, 0.2, 0.5, 0.9]), np.array([4, 2, 0, 1])),
+        "count_within": (Z[:, 0], Z[:, 1], Z.dtype.type(1.0)),
+        "update_list": (Z[:, 0], Z[:, 1], rng.permutation(N), 4, *(each[0] for each in neighbour_lists(4))),
         "update_neighbours": (
             Z[3:9] @ Z[5:].T,
             np.sum(Z**2, axis=1),
             np.arange(3, 9),
-            labels,
+            np.searchsorted(labels, labels[3:9]),
+            np.searchsorted(labels, labels[3:9], side="right"),
+            rng.permutation(N),
             5,
             *neighbour_lists(4),
             *neighbour_lists(3),

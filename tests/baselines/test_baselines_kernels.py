@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gramian.baselines import KernelSpectralRegression, LogDetKL, MaximumVarianceUnfolding
+from gramian.baselines import KernelSpectralRegression, LogDetKL, MaximumVarianceUnfolding, logdet_kl
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.baselines.spectral_regression import build_graph
 
@@ -128,7 +129,7 @@ def test_distances_of_a_given_kernel(rng):
     # The distances of near samples are smaller than the rounding errors of the kernel's entries.
     np.testing.assert_allclose(given.distances(pairs), squared_distances(X, pairs), rtol=1e-5, atol=1e-18)
     # Entries of a kernel with negative eigenvalues are not used.
-    spoiled = given._replace(kernel=2 * given.kernel, least=-0.01)
+    spoiled = replace(given, kernel=2 * given.kernel, least=-0.01)
     np.testing.assert_allclose(spoiled.distances(pairs), given.distances(pairs), rtol=1e-5, atol=1e-18)
 
 
@@ -536,3 +537,15 @@ def test_a_disconnected_graph_is_refused(cvxpy):
 def test_an_unknown_solver_is_refused(cvxpy):
     with pytest.raises(ValueError, match="solver='NONE' failed"):
         MaximumVarianceUnfolding(solver="NONE").fit(np.arange(6.0)[:, None])
+
+
+def test_duals_that_are_no_longer_finite_end_the_sweeps_and_say_so(data, monkeypatch):
+    def overflow(*arguments):
+        arguments[-2][:] = np.inf
+        return np.inf
+
+    monkeypatch.setattr(logdet_kl, "logdet_sweep", overflow)
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 1 sweeps: the duals are no longer finite"):
+        model = LogDetKL(2, random_state=0).fit(*data)
+    assert (model.n_iter_, model.converged_) == (1, False)
+    assert model.message_ == "the duals are no longer finite"

@@ -1,5 +1,7 @@
 """LMNN minimises its objective. Behaviour shared with other baselines is in test_baselines_mahalanobis.py."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -8,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from gramian.baselines import LMNN
+from gramian.baselines import LMNN, lmnn
 from gramian.baselines.lmnn import all_triplets, count_triplets, find_violations, lmnn_objective, merge_triplets
+from gramian.solvers import Ending
 from gramian.supervision import nearest_triplets
 
 
@@ -44,6 +47,18 @@ def explicit_objective(X, y, k, mu):
         return value, (2 * M @ G).ravel()
 
     return objective, targets
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_lmnn_of_wide_data_is_solved_in_the_span(rng):
+    y = np.repeat([0, 1, 2], 10)
+    X = rng.standard_normal((30, 40)) + y[:, None]
+    wide = LMNN(tol=1e-5).fit(X, y)
+    assert wide.components_.shape == (29, 40)
+    assert wide.objective_ <= 1.01 * LMNN(tol=1e-5, init=np.eye(40)).fit(X, y).objective_
+    # With so many more features, it would take half a minute in all directions.
+    X = rng.standard_normal((60, 1200)) + np.tile(y, 2)[:, None]
+    assert LMNN().fit(X, np.tile(y, 2)).components_.shape == (59, 1200)
 
 
 @pytest.mark.parametrize(("load", "mu", "k"), [(load_iris, 0.5, 3), (load_iris, 0.2, 1), (load_wine, 0.5, 3)])
@@ -208,3 +223,20 @@ def test_the_start_is_chosen_by_name_or_given(iris):
 def test_a_start_that_does_not_fit_is_refused(init, message, iris):
     with pytest.raises(ValueError, match=message):
         LMNN(2, init=init).fit(*iris)
+
+
+def test_rounds_that_no_step_lowers_end_the_fit_and_say_so(wine, monkeypatch):
+    """Further rounds would not help, and neither would a larger max_iter."""
+
+    descend = lmnn.minimize
+
+    def get_stuck(*args, **options):
+        return replace(descend(*args, **options), ending=Ending.STUCK)
+
+    monkeypatch.setattr(lmnn, "minimize", get_stuck)
+    with pytest.warns(ConvergenceWarning, match="no step lowers the objective.*Scale the features") as caught:
+        model = LMNN(2, max_iter=40).fit(*wine)
+    assert "max_iter" not in str(caught[0].message)
+    assert model.n_iter_ < 40
+    assert not model.converged_
+    assert model.message_ == Ending.STUCK.value

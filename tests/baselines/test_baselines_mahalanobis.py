@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -150,6 +151,15 @@ def test_bad_pairs_are_refused(learner, iris, pairs, y, message):
 def test_bounds_need_pairs_of_both_kinds(learner, iris):
     with pytest.raises(ValueError, match="Give pairs of both kinds"):
         clone(learner).fit_pairs(iris[0], [[0, 1], [2, 3]], y=[1, 1])
+
+
+def test_a_stream_begins_with_one_pair_that_has_bounds(iris):
+    with pytest.raises(ValueError, match="Give pairs of both kinds, or bounds="):
+        LEGO().partial_fit_pairs(iris[0], [[0, 1]], [1])
+    model = (
+        LEGO().partial_fit_pairs(iris[0], [[0, 1]], [1], bounds=(0.5, 2)).partial_fit_pairs(iris[0], [[0, 99]], [-1])
+    )
+    assert model.bounds_ == (0.5, 2)
 
 
 @pytest.mark.parametrize("learner", STREAMS, ids=class_name)
@@ -477,3 +487,36 @@ def test_singular_priors_are_refused_whatever_the_rounding(learner, iris, rng):
             clone(learner).set_params(prior=B @ B.T).fit(X, y)
     with pytest.raises(ValueError, match="prior is not"):
         clone(learner).set_params(prior=np.zeros((4, 4))).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
+def test_pairs_of_indices_stand_for_samples_of_a_preprocessor(learner, iris):
+    X, labels = iris
+    pairs, y = draw_signed_pairs(labels, 120)
+    given = clone(learner).fit_pairs(X, pairs, y)
+    points = clone(learner).fit(X[pairs], y)
+    np.testing.assert_allclose(points.components_, given.components_, rtol=1e-6, atol=1e-9)
+    assert points.threshold_ == pytest.approx(given.threshold_)
+    for table in (X, pd.DataFrame(X)):
+        by_index = clone(learner).set_params(preprocessor=table)
+        np.testing.assert_array_equal(by_index.fit(pairs, y).components_, given.components_)
+        np.testing.assert_array_equal(by_index.predict(pairs), given.predict(X, pairs))
+        assert by_index.score(pairs, y) == given.score(X, pairs, y)
+        np.testing.assert_array_equal(by_index.fit_pairs(pairs, y).components_, given.components_)
+        if hasattr(learner, "partial_fit"):
+            by_index.partial_fit(pairs[:30], y[:30])
+            given.partial_fit(X[pairs[:30]], y[:30])
+            np.testing.assert_allclose(by_index.components_, given.components_, rtol=1e-6, atol=1e-9)
+            given = clone(learner).fit_pairs(X, pairs, y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=class_name)
+def test_indices_with_labels_stand_for_samples_of_a_preprocessor(learner, iris):
+    X, y = iris
+    rows = np.arange(0, 150, 3)
+    by_index = clone(learner).set_params(preprocessor=X).fit(rows, y[rows])
+    np.testing.assert_array_equal(by_index.components_, clone(learner).fit(X[rows], y[rows]).components_)
+    np.testing.assert_array_equal(by_index.transform([0, 5]), by_index.transform(X[[0, 5]]))
+    np.testing.assert_allclose(by_index.pair_distance([[0, 5]]), by_index.pair_distance(X, [[0, 5]]))
+    with pytest.raises(ValueError, match="calibration_params is given, but X holds samples"):
+        POLA().fit(X, y, calibration_params={})

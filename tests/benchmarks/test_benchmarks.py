@@ -1,11 +1,13 @@
 """The table of the benchmarks says what was measured."""
 
+import re
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import report, rows
+from benchmarks import report, rows, scale, whole
 from benchmarks.paths import Quadratic, TargetReached, make_method, median_time_to, run_lbfgs
 from benchmarks.rows import Row, load_rows, load_sections, save_section, speedup_row
 from gramian.solvers import ConjugateGradient
@@ -109,3 +111,29 @@ def test_the_time_to_a_goal_is_a_median():
     assert median_time_to(curves, 1.0) == 4.0
     assert median_time_to(curves, 3.0) == 2.0
     assert median_time_to(curves, 0.5) == np.inf
+
+
+def test_every_section_has_a_module_and_what_pages_cite_is_there():
+    folder = Path(report.__file__).parent
+    for name in report.SECTIONS:
+        assert "\ndef main(" in (folder / f"{name}.py").read_text(), name
+    headings = {anchor_of(title) for title in re.findall(r"^## (.*)$", report.PAGE.read_text(), re.M)}
+    pages = [*report.PAGE.parent.rglob("*.md"), folder.parent / "README.md"]
+    cited = {anchor for page in pages for anchor in re.findall(r"measured\.md#([\w-]+)", page.read_text())}
+    assert cited
+    assert cited <= headings
+
+
+def anchor_of(title):
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def test_histories_that_differ_in_length_do_not_agree():
+    assert scale.relative_difference(np.ones(3), np.ones(4)) == np.inf
+    assert scale.relative_difference(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == 0.5
+
+
+def test_seconds_of_the_issue_are_a_speedup():
+    row = whole.baseline_row("whole fit", "tall", 35.0)
+    assert (row.value, row.goal, row.met) == (10.0, 8.0, True)
+    assert "earlier version" in row.beside

@@ -156,7 +156,7 @@ def test_a_stream_learns_from_all_rows(gramian_run, here, monkeypatch):
     assert gramian.load("stream.skops")[-1].n_seen_ >= 90
 
 
-def test_a_sample_of_the_rows_is_told(gramian_run):
+def test_a_sample_of_the_rows_is_reported(gramian_run):
     code, _, err = gramian_run("fit", "data.npz", "-r", 1, "--max-rows", 30, "-o", "part.skops", *FAST)
     assert (code, "60 rows, of which 30 random ones are learned from" in err) == (0, True)
     assert gramian.load("part.skops")[-1].n_seen_ == 30

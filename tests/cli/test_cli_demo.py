@@ -48,7 +48,7 @@ def test_help_of_the_demo_does_not_run_it(tmp_path):
     assert run_process(tmp_path, "demo", "--nonsense").code == 2
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path, capfd):
+def test_a_folder_that_is_a_file_is_reported(tmp_path, capfd):
     (tmp_path / "file").write_text("")
     assert run(["demo", "--out", str(tmp_path / "file")]) == 1
     assert "Traceback" not in capfd.readouterr().err

@@ -157,7 +157,7 @@ def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, capfd):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_full_device_is_told(folder, monkeypatch, capfd):
+def test_a_full_device_is_reported(folder, monkeypatch, capfd):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(mapping, "replaced_at_the_end", _DevFull)
     assert run(["transform", "arrays.skops", "data.npz", "-o", "full.csv"]) == 1
@@ -176,7 +176,7 @@ class _DevFull:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_is_told(folder, monkeypatch, capfd, tmp_path):
+def test_a_folder_that_may_not_be_written_is_reported(folder, monkeypatch, capfd, tmp_path):
     monkeypatch.chdir(folder)
     tmp_path.chmod(0o500)
     assert run(["fit", "data.npz", "-r", "1", "-o", str(tmp_path / "m.skops")]) == 1
@@ -216,14 +216,15 @@ def test_control_c_ends_a_fit_with_130_and_without_a_traceback(folder):
     np.savez(folder / "long.npz", X=rng.normal(size=(4000, 40)), y=np.arange(4000) % 7)
     command = [sys.executable, "-m", "gramian.cli", "fit", "long.npz", "-o", "long.skops"]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-    seen = []
-    end = time.monotonic() + 60
-    while not any("preparing" in line for line in seen) and time.monotonic() < end:
-        seen.append(process.stderr.readline())
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    rest = process.communicate(timeout=60)[1]
+    settings = {"cwd": folder, "env": environment, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **settings) as process:
+        seen = []
+        end = time.monotonic() + 60
+        while not any("preparing" in line for line in seen) and time.monotonic() < end:
+            seen.append(process.stderr.readline())
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert "Interrupted." in rest
     assert "Traceback" not in rest

@@ -156,7 +156,7 @@ def predict_and_double(self, Z):
         ({"check": lambda self, n_samples: None}, "check refuses too few samples"),
         ({"predict": predict_and_double}, "predict|Z is not changed in place"),
     ],
-    ids=str,
+    ids=lambda x: x if isinstance(x, str) else " ".join(x),
 )
 def test_a_measurement_that_breaks_an_identity_raises_an_error(methods, identity, rng):
     index, features, matrices = make_pairs(rng)

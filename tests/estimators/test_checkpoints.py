@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SStressMDS
+from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SStressMDS, SubspaceTracker
 from gramian._checkpoints import session
 from gramian._checkpoints.encoding import Decoder, Encoder, find_class
+from gramian.estimators import subspace
 from gramian.geometries import GEOMETRIES
 from gramian.solvers import SOLVERS, GradientDescent, Growing, growing, loop
 
@@ -361,9 +362,9 @@ def data_of(name):
     return X, (y > np.median(y)).astype(int) if name == "metric" else y
 
 
-def run_script(name, path, after, by):
-    """Run a fit in a process of its own, and send it a signal after so many iterations; return its lines and code."""
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, name, str(path)]
+def run_script(name, path, after, by, script=SCRIPT):
+    """Run a fit in a process of its own, and send it a signal after so many lines; return its lines and code."""
+    command = [sys.executable, "-W", "ignore", "-c", script, name, str(path)]
     folders = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parent.parent), *sys.path])
     environment = os.environ | {"PYTHONPATH": folders}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -393,6 +394,98 @@ def test_processes_that_are_killed(tmp_path, name, by):
     # Eight lines are those of iterations 0 to 7; the state after iteration 6 was written before the last of them.
     assert records[0].iteration >= 7
     assert os.listdir(tmp_path) == []
+
+
+LONG_FITS = """
+import sys, time
+from gramian._checkpoints import session, stream
+from gramian.estimators import metric_cv, subspace
+from test_checkpoints import LONG
+session.LARGEST_SHARE = stream.LARGEST_SHARE = 1.0
+subspace.STORED_ROWS = 50
+name, path = sys.argv[1:]
+model, data = LONG[name]()
+score, follow = metric_cv.MetricLearnerCV._score_fold, subspace.SubspaceTracker._follow
+
+def tell(function):
+    def call(*arguments):
+        print("begin", flush=True)
+        time.sleep(0.02)
+        return function(*arguments)
+    return call
+
+metric_cv.MetricLearnerCV._score_fold, subspace.SubspaceTracker._follow = tell(score), tell(follow)
+model.set_params(checkpoint=path, checkpoint_every=0)
+model.fit_stream(data, n_epochs=2) if isinstance(data, list) else model.fit(*data)
+"""
+
+
+def make_folds():
+    rng = np.random.default_rng(0)
+    learner = MetricLearner(constraints="triplets", max_iter=5, n_rounds=1)
+    return MetricLearnerCV([1, 2], estimator=learner, cv=5, random_state=0), labelled(rng)
+
+
+def make_subspace():
+    return SubspaceTracker(2, n_epochs=3, random_state=0), (np.random.default_rng(0).standard_normal((333, 6)),)
+
+
+def make_stream():
+    return SubspaceTracker(2, random_state=0), list(np.random.default_rng(0).standard_normal((6, 40, 5)))
+
+
+LONG = {"folds": make_folds, "subspace": make_subspace, "stream": make_stream}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("name", "after", "left"), [("folds", 4, 2), ("subspace", 9, 13), ("stream", 6, 7)])
+@pytest.mark.filterwarnings("ignore:not converged", "ignore:stopped after")
+def test_long_fits_that_are_killed(tmp_path, name, after, left, monkeypatch):
+    path = tmp_path / "state.npz"
+    lines, code = run_script(name, path, after, signal.SIGKILL, LONG_FITS)
+    assert (code, len(lines)) == (-signal.SIGKILL, after)
+    assert path.exists()
+    (model, data), (whole, _) = LONG[name](), LONG[name]()
+    calls = []
+    monkeypatch.setattr(subspace, "STORED_ROWS", 50)
+    for kind, method in ((MetricLearnerCV, "_score_fold"), (SubspaceTracker, "_follow")):
+        monkeypatch.setattr(kind, method, counting(getattr(kind, method), calls))
+    model.set_params(checkpoint=path)
+    for each in (model, whole):
+        if name == "stream":
+            each.fit_stream(data, n_epochs=2)
+        else:
+            each.fit(*data)
+        assert len(calls) <= left or each is whole
+    np.testing.assert_array_equal(model.components_, whole.components_)
+    if name == "folds":
+        assert model.best_params_ == whole.best_params_
+        for key in ("mean_test_score", "split0_test_score", "split4_test_score"):
+            np.testing.assert_array_equal(model.cv_results_[key], whole.cv_results_[key])
+        assert model.best_estimator_.checkpoint is None
+    assert os.listdir(tmp_path) == []
+
+
+def counting(function, calls):
+    def call(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return call
+
+
+def test_the_checkpoint_of_other_folds_is_refused(rng, tmp_path, monkeypatch):
+    X, y = labelled(rng)
+    settings = {"random_state": 0, "checkpoint": tmp_path / "state.npz"}
+    learner = MetricLearner(constraints="triplets", max_iter=3, n_rounds=1)
+    monkeypatch.setattr(MetricLearnerCV, "_fit_all", lambda *arguments: StopAt(0)(None))
+    with pytest.raises(Stop) as caught:
+        MetricLearnerCV([1, 2], estimator=learner, cv=3, **settings).fit(X, y)
+    assert "call fit again" in caught.value.__notes__[0]
+    with pytest.raises(ValueError, match=r"is that of another fit: .*parameters\.cv was 3 and is 4"):
+        MetricLearnerCV([1, 2], estimator=learner, cv=4, **settings).fit(X, y)
+    with pytest.raises(ValueError, match=r"data\.estimator\.max_iter was 3 and is 4"):
+        MetricLearnerCV([1, 2], estimator=clone(learner).set_params(max_iter=4), cv=3, **settings).fit(X, y)
 
 
 def test_registries_are_covered():

@@ -4,9 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from gramian import KernelLearner
+from gramian.starts import kernel_pca
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
 
 def blobs(n, d, seed=0):
@@ -66,21 +71,21 @@ def test_the_ridge_does_not_depend_on_units():
     assert len({KernelLearner(2, **settings).fit(unit * K, y).ridge_ for unit in (2.0**-60, 1.0, 2.0**60)}) == 1
 
 
-def test_images_far_outside_are_told():
+def test_images_far_outside_are_reported():
     X, y = blobs(60, 4)
     model = KernelLearner(2, random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match=r"1 of 2 samples are mapped to coordinates up to .* the map extrapolates"):
         model.transform(np.vstack([X[0], 1000 * X[1]]))
 
 
-def test_samples_without_a_near_training_sample_are_told():
+def test_samples_without_a_near_training_sample_are_reported():
     X, y = blobs(60, 4)
     model = KernelLearner(2, kernel="rbf", random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match="2 of 3 samples have kernel values"):
         model.transform(np.vstack([X[0], X[:2] + 100]))
 
 
-def test_a_kernel_given_as_samples_is_told():
+def test_a_kernel_given_as_samples_is_reported():
     X, y = blobs(30, 4)
     with pytest.warns(UserWarning, match="Give kernel='precomputed'"):
         KernelLearner(2, random_state=0).fit(rbf_kernel(X), y)
@@ -108,3 +113,65 @@ def test_a_decomposition_of_something_else_is_refused():
         KernelLearner(2, kernel="linear").fit(X, y, decomposed)
     with pytest.raises(TypeError, match="make one by decompose"):
         model.fit(X, y, X)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("n", [60, 600])
+def test_a_given_rank_and_ridge_need_few_eigenvectors(center, n, rng, monkeypatch):
+    y = np.arange(n) % 2
+    X = rng.standard_normal((n, 5)) + y[:, None]
+    model = KernelLearner(3, kernel="rbf", center=center, ridge=1e-4, max_iter=5, random_state=0)
+    whole = clone(model).fit(X, y, model.decompose(X))
+    full = scipy.linalg.eigh
+
+    def refuse_all(K, **options):
+        assert options["subset_by_index"][0] > 0
+        return full(K, **options)
+
+    monkeypatch.setattr(scipy.linalg, "eigh", refuse_all)
+    model.fit(X, y)
+    np.testing.assert_allclose(model.kernel_matrix(), whole.kernel_matrix(), rtol=1e-6, atol=1e-8)
+    new = rng.standard_normal((7, 5))
+    np.testing.assert_allclose(model.kernel_matrix(new), whole.kernel_matrix(new), rtol=1e-6, atol=1e-8)
+
+
+def test_coincident_samples_have_exact_distances_with_few_eigenvectors(rng):
+    X = np.repeat(rng.standard_normal((20, 3)), 2, axis=0) + 1e-9 * rng.standard_normal((40, 3))
+    model = KernelLearner(2, kernel="linear", ridge=1e-4, max_iter=5, random_state=0)
+    few, whole = model._decompose(X), model.decompose(X)
+    assert (few.complete, len(few.values), len(whole.values)) == (False, 2, 3)
+    pairs = np.arange(40).reshape(20, 2)
+    np.testing.assert_allclose(few.distances(pairs), whole.distances(pairs), rtol=1e-9)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_kernel_that_is_not_positive_is_found_without_all_eigenvectors(center, rng):
+    vectors = np.linalg.qr(np.column_stack([np.ones(40), rng.standard_normal((40, 39))]))[0]
+    values = np.linspace(1, 2, 40)
+    for least, expected in ((-0.5, pytest.raises(ValueError, match="not positive semidefinite")), (-0.01, None)):
+        values[1] = least
+        K = (vectors * values) @ vectors.T
+        model = KernelLearner(2, kernel="precomputed", center=center, ridge=1e-6, max_iter=3, random_state=0)
+        with expected or pytest.warns(UserWarning, match="negative eigenvalues, down to -0.0"):
+            model.fit_pairs(K, [[0, 1], [2, 3]], 1.0)
+
+
+def test_the_rank_of_a_kernel_far_from_centred_is_found(rng):
+    """The leading direction of a kernel that is nearly constant is its mean, which centring removes."""
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] > 0).astype(int)
+    model = KernelLearner("auto", kernel="rbf", gamma=1e-9, center=False, random_state=0).fit(X, y)
+    assert 1 <= model.rank_ <= 4
+    assert np.isfinite(model.embedding_).all()
+    with pytest.raises(ValueError, match=r"rank=\d exceeds the rank \d of the centred kernel"):
+        KernelLearner(9, kernel="rbf", gamma=1e-9, center=False).fit(X, y)
+
+
+def test_a_kernel_that_is_not_centred_is_decomposed_once(rng, monkeypatch):
+    X = rng.standard_normal((40, 4))
+    y = (X[:, 0] > 0).astype(int)
+    sizes = []
+    leading = kernel_pca.leading_eigenvectors
+    monkeypatch.setattr(kernel_pca, "leading_eigenvectors", lambda K, k: sizes.append(k) or leading(K, k))
+    KernelLearner("auto", kernel="rbf", center=False, random_state=0).fit(X, y)
+    assert len(sizes) == 1

@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gramian import MetricLearner
 from gramian.geometries import Polar
-from gramian.supervision import labelled_pairs, nearest_triplets
+from gramian.losses import Squared
+from gramian.supervision import SUPERVISIONS, labelled_pairs, nearest_triplets
 
 # A sample of weight 2 is an anchor that counts twice; a row that is repeated is also a neighbour of itself.
 NOT_REPEATS = {
@@ -273,7 +274,7 @@ BAD = {
     "no pairs": (lambda m, X, y: m.fit_pairs(X, np.empty((0, 2), int), target=1.0, sense=-1), "pairs is empty"),
     "contradiction": (
         lambda m, X, y: m.fit_pairs(X, [[0, 1], [1, 0]], target=[1.0, 4.0], sense=[-1, 1]),
-        r"pairs\[0\] = \(0, 1\) is contradicted .*at least 4 and at most 1",
+        r"pairs\[0\] = \(0, 1\) is contradicted .*at least 4 and at most 1\. Give each pair once",
     ),
     "negative target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]], target=-1.0, sense=-1), r"target\[0\] = -1.0"),
     "no target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]]), "target is missing"),
@@ -281,6 +282,10 @@ BAD = {
     "signs of one kind": (lambda m, X, y: m.fit_pairs(X, [[0, 1], [0, 2]], y=[1, 1]), "Give pairs of both kinds"),
     "triplet": (lambda m, X, y: m.fit_triplets(X, [[0, 1, 1]]), r"triplets\[0\] = \(0, 1, 1\) names a sample twice"),
     "points": (lambda m, X, y: m.fit_pairs(X, target=1.0), r"expected pairs of points \(m, 2, d\)"),
+    "numbers": (
+        lambda m, X, y: m.fit(X, X[:, 0]),
+        r"Unknown label type: continuous.*use MetricLearner\(\)\.fit_targets\(X, y\)",
+    ),
     "no labels": (lambda m, X, y: m.fit(X, None), "requires y to be passed"),
     "more components than samples": (
         lambda m, X, y: m.set_params(n_components=10).fit(X[:6], [0, 0, 0, 1, 1, 1]),
@@ -538,3 +543,15 @@ def test_outliers_count_less_with_huber(rng):
 def test_a_loss_without_a_least_value_is_refused(rng):
     with pytest.raises(ValueError, match="loss='linear' has no lower bound"):
         MetricLearner(1, loss="linear").fit_triplets(rng.standard_normal((5, 2)), [[0, 1, 2]])
+
+
+def test_a_loss_that_would_be_ignored_is_refused(rng):
+    X, y = rng.standard_normal((20, 3)), np.arange(20) % 2
+    message = "loss='logistic' has no effect on {!r}, which has an objective of its own"
+    for constraints in ("neighbourhoods", "start"):
+        with pytest.raises(ValueError, match=message.format(constraints)):
+            MetricLearner(1, loss="logistic", constraints=constraints).fit(X, y)
+        MetricLearner(1, loss=Squared(), constraints=constraints).fit(X, y)
+    with pytest.raises(ValueError, match=message.format("targets")):
+        MetricLearner(1, loss="logistic").fit_targets(X, X[:, 0])
+    assert {name for name, kind in SUPERVISIONS.items() if not kind.uses_loss} == {"neighbourhoods", "start", "targets"}

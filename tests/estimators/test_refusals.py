@@ -270,3 +270,21 @@ def test_full_rank_on_few_samples_of_many_features_is_learned_in_their_span(rng)
     X, y = rng.standard_normal((30, 2000), dtype=np.float32), np.arange(30) % 3
     model = MetricLearner(constraints="triplets", random_state=0).fit(X, y)
     assert model.components_.shape == (29, 2000)
+
+
+def test_full_rank_of_wide_data_is_refused_where_the_span_is_left(rng):
+    """Streams, warm starts and an array as start learn in all directions, however few the samples are."""
+    X, y = rng.standard_normal((30, 1200)), np.repeat([0, 1], 15)
+    message = "would learn a matrix of rank 1200 from 30 samples of 1200 features"
+    learner = MetricLearner(constraints="triplets", random_state=0)
+    with pytest.raises(ValueError, match=message):
+        clone(learner).partial_fit(X, y)
+    with pytest.raises(ValueError, match=f"{message}.* unless `init` is an array"):
+        clone(learner).set_params(init=np.eye(1200)).fit(X, y)
+    learner.set_params(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        learner.partial_fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        MetricLearner().fit_targets(X, rng.standard_normal(30))

@@ -122,6 +122,108 @@ def test_chunks_of_one_class_are_kept_and_learned_from_later(container, labelled
     assert model.n_seen_ == 60
 
 
+@pytest.mark.parametrize("constraints", ["auto", "triplets", "neighbourhoods", "pairs"])
+def test_rows_come_one_by_one_at_a_rank_above_their_number(constraints, rng):
+    y = np.tile([0, 0, 1], 7)
+    X = rng.standard_normal((21, 8)) + y[:, None]
+    model = MetricLearner(5, constraints=constraints, max_iter=3, random_state=0)
+    for row in range(21):
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+        assert hasattr(model, "components_") == (row >= 5)
+        if row == 5:
+            np.testing.assert_allclose(model.factor_, clone(model).partial_fit(X[:6], y[:6]).factor_, atol=1e-12)
+    if constraints != "pairs":
+        assert model.n_seen_ + len(model.kept_.y if model.kept_ else ()) == 21
+    whole = MetricLearner(constraints=constraints, max_iter=3, random_state=0)
+    assert [hasattr(whole.partial_fit(X[i : i + 1], y[i : i + 1]), "components_") for i in range(3)] == [0, 0, 1]
+    with pytest.raises(ValueError, match="n_components=9 exceeds n_features=8"):
+        MetricLearner(9, constraints=constraints).partial_fit(X[:5], y[:5])
+
+
+def test_pairs_come_one_by_one_with_one_sign_first(rng):
+    points = rng.standard_normal((12, 2, 8))
+    y = np.array([1, 1, 1, 1, -1, 1, -1, -1, -1, 1, 1, -1])
+    model = MetricLearner(3, max_iter=5, random_state=0)
+    for index in range(12):
+        model.partial_fit(points[index : index + 1], y[index : index + 1])
+        assert hasattr(model, "components_") == (index >= 4)
+        assert ("pairs" in model.kept_tuples_) == (index < 4)
+        if index == 4:
+            whole = clone(model).partial_fit(points[:5], y[:5])
+            np.testing.assert_allclose(model.factor_, whole.factor_, atol=1e-12)
+            assert (model.threshold_, model.bounds_) == (pytest.approx(whole.threshold_), pytest.approx(whole.bounds_))
+    assert model.n_seen_ == 12
+    by_rank = MetricLearner(5, max_iter=5, random_state=0)
+    seen = [hasattr(by_rank.partial_fit(points[i : i + 1], y[i : i + 1]), "components_") for i in range(2, 6)]
+    assert seen == [False, False, True, True]
+
+
+def test_the_first_pairs_of_a_stream_may_be_of_one_sign(labelled):
+    X, _ = labelled
+    pairs = np.arange(60).reshape(30, 2)
+    y = np.where(np.arange(30) < 10, 1, -1)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make_learner().partial_fit_pairs(frame, pairs[:10], y[:10], sample_weight=np.arange(10))
+    assert len(model.kept_tuples_["pairs"].tuples) == 9
+    same = pickle.loads(pickle.dumps(model))
+    whole = make_learner().fit_pairs(X[2:], pairs[:-1], y[1:], sample_weight=[*range(1, 10), *[1] * 20])
+    for stream in (model, same):
+        stream.partial_fit_pairs(frame, pairs[10:], y[10:])
+        np.testing.assert_allclose(stream.factor_, whole.factor_, atol=1e-9)
+        assert list(stream.feature_names_in_) == list("abcd")
+        assert not stream.kept_tuples_
+    # With bounds, or after others, one sign is enough.
+    assert make_learner().partial_fit_pairs(X, pairs[:9], y[:9], bounds=(1, 2)).n_seen_ == 9
+    assert model.partial_fit_pairs(frame, pairs[:1], y[:1]).n_seen_ == 30
+    # Signs after labels: no bounds are known yet.
+    model.fit_triplets(X, [[0, 1, 2]]).partial_fit_pairs(X, pairs[:1], y[:1])
+    assert "pairs" in model.kept_tuples_
+    assert not model.fit_triplets(X, [[0, 1, 2]]).kept_tuples_
+
+
+@pytest.mark.parametrize(("size", "name"), [(3, "triplets"), (4, "quadruplets")])
+def test_tuples_are_kept_until_they_have_more_samples_than_components(size, name, rng):
+    points = rng.standard_normal((9, size, 8))
+    model = MetricLearner(6, max_iter=5, random_state=0)
+    for index in range(9):
+        model.partial_fit(points[index : index + 1])
+        assert hasattr(model, "components_") == (size * (index + 1) > 6)
+    assert model.n_seen_ == 9
+    assert not model.kept_tuples_
+    X = scipy.sparse.csr_array(points.reshape(-1, 8))
+    tuples = np.arange(9 * size).reshape(9, size)
+    other = MetricLearner(6, max_iter=5, random_state=0)
+    for part in ([0], [1], [2]):
+        getattr(other, f"partial_fit_{name}")(X[tuples[part].ravel()], [np.arange(size)])
+    first = 6 // size + 1
+    whole = clone(model).partial_fit(points[:first])
+    whole = whole.partial_fit(points[first:3]) if first < 3 else whole
+    np.testing.assert_allclose(other.factor_, whole.factor_, atol=1e-6)
+
+
+def test_tuples_that_cannot_be_kept_change_nothing(labelled, monkeypatch):
+    X, _ = labelled
+    monkeypatch.setattr(_stream, "MOST_KEPT", 3)
+    model = make_learner().partial_fit_pairs(X, [[0, 1], [2, 3]], [1, 1])
+    before = dict(vars(model))
+    for call, message in (
+        (lambda: model.partial_fit_pairs(X, [[0, 1], [2, 3]], [1, 1]), "4 pairs of the stream would have to be kept"),
+        (lambda: model.partial_fit_pairs(X, [[0, 1]], target=1.0), "target is given, but the pairs that are kept have"),
+        (
+            lambda: model.partial_fit_pairs(X[:, :3], [[0, 1]], [1]),
+            "X has 3 features, but MetricLearner is expecting 4",
+        ),
+        (lambda: model.partial_fit_pairs(X, [[0, 1]], [0]), "y holds 0 and 1"),
+        (lambda: model.partial_fit_pairs(X, [[0, 0]], [1]), "joins a sample to itself"),
+        (lambda: model.partial_fit_pairs(X, np.empty((0, 2), int), []), "pairs is empty"),
+        (lambda: model.partial_fit_pairs(X, [[0, 1]], [1], sample_weight=[-1]), "sample_weight"),
+        (lambda: model.partial_fit_pairs(np.full((2, 4), np.nan), [[0, 1]], [1]), "Input X contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+        assert vars(model) == before
+
+
 def test_a_later_chunk_that_is_too_small_is_kept_by_pickles_and_forgotten_by_fits(labelled):
     X, y = labelled
     model = make_learner().partial_fit(X[:50], y[:50])
@@ -206,3 +308,46 @@ def test_what_is_kept_is_limited_and_checked(labelled, monkeypatch):
     with pytest.raises(ValueError, match="constraints='nonsense' is unknown"):
         make_learner(constraints="nonsense").partial_fit(X[:1], [0])
     assert model.partial_fit(X, y).n_seen_ == 90
+
+
+def test_a_stream_of_mini_batches_goes_on_with_its_step_sizes(labelled):
+    X, y = labelled
+    model = make_learner(solver="online", n_epochs=3).partial_fit(X[:40], y[:40])
+    assert (model.n_iter_, model.message_) == (12, "3 epochs in each of n_rounds=4 rounds done")
+    first, factor = model._stream.schedule, model.factor_
+    model.partial_fit(X[40:], y[40:])
+    later = model._stream.schedule
+    assert (later.scale, later.horizon) == (first.scale, first.horizon)
+    assert later.seen > first.seen
+    assert (model.n_iter_, model.message_) == (1, "1 epoch done")
+    assert np.isnan(model.history_["gradient_norm"]).all(), "a batch solver took the place of mini-batches"
+    assert not np.array_equal(model.factor_, factor)
+    assert "choosing step sizes" not in model.timings_
+    model.set_params(solver="cg").partial_fit(X, y)
+    assert model._stream is None
+    assert np.isfinite(model.history_["gradient_norm"]).all()
+
+
+def test_a_stream_of_mini_batches_does_not_depend_on_units(labelled):
+    X, _ = labelled
+    signs, pairs = np.tile([1, -1], 15), np.arange(60).reshape(30, 2)
+    factors = []
+    for scale in (1.0, 2.0**11):
+        # The second half is larger: on its own it would have another power of two as its unit.
+        halves = (scale * X, 1.9 * scale * X)
+        model = MetricLearner(2, solver="online", random_state=0)
+        for half in halves:
+            model.partial_fit_pairs(half, pairs, signs)
+        factors.append(scale * model.factor_)
+        assert model._stream.schedule.seen == 6 * 30
+    np.testing.assert_allclose(factors[0], factors[1], rtol=1e-9)
+
+
+def test_a_stream_of_mini_batches_improves_the_distance(rng):
+    labels = rng.integers(3, size=900)
+    X = np.column_stack([rng.standard_normal((900, 2)) + 2 * labels[:, None], 3 * rng.standard_normal((900, 6))])
+    model, shares = make_learner(solver="online", init="random"), []
+    for rows in np.split(np.arange(900), 9):
+        model.partial_fit(X[rows], labels[rows])
+        shares.append(np.linalg.norm(model.factor_[:2]) / np.linalg.norm(model.factor_))
+    assert shares[-1] > shares[0] + 0.02

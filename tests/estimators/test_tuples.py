@@ -117,13 +117,42 @@ def test_judgements_are_those_of_the_distances(size, samples):
         assert model.score(X[reverse]) == pytest.approx(1 - wanted)
         ties = X[np.repeat(tuples[:, :1], size, axis=1)]
         assert (model.predict(ties) == -1).all()
-        with pytest.raises(ValueError, match="y is given, but triplets and quadruplets have no signs"):
-            model.score(X[tuples], np.ones(len(tuples)))
+        assert model.score(X[tuples], np.ones(len(tuples))) == pytest.approx(wanted)
+        signs = np.where(np.arange(len(tuples)) % 2, 1, -1)
+        mixed = np.where(signs[:, None] > 0, tuples, reverse)
+        assert model.score(X[mixed], signs) == model.score(X, mixed, signs) == pytest.approx(wanted)
+        assert model.score(ties, signs) == np.mean(signs == -1)
+        with pytest.raises(ValueError, match=r"y must be \+1, or -1 where near and far are exchanged"):
+            model.score(X[tuples], np.zeros(len(tuples)))
         with pytest.raises(AttributeError, match="no threshold is set"):
             model.predict(X[tuples[:, :2]])
         assert (model.set_threshold(1e9).predict(X[tuples[:, :2]]) == 1).all()
         assert not hasattr(model.fit(X, labels), "tuple_size_")
         assert not hasattr(model, "predict")
+
+
+@pytest.mark.parametrize("size", [3, 4])
+@pytest.mark.parametrize("by_index", [False, True], ids=["points", "indices"])
+def test_signs_exchange_near_and_far(size, by_index, samples):
+    X, labels = samples
+    tuples, _ = draw_tuples(X, labels, size)
+    tuples = np.random.default_rng(0).permutation(tuples)
+    signs = np.where(np.arange(len(tuples)) % 2, 1, -1)
+    mixed = np.where(signs[:, None] > 0, tuples, tuples[:, [0, 2, 1] if size == 3 else [2, 3, 0, 1]])
+    right, given = (tuples, mixed) if by_index else (X[tuples], X[mixed])
+    learner = make_learner(preprocessor=X if by_index else None)
+    model, wanted = clone(learner).fit(given, signs), clone(learner).fit(right)
+    # The samples of tuples of points come in another order.
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), wanted.get_mahalanobis_matrix(), rtol=1e-5, atol=1e-6)
+    stream = clone(learner).partial_fit(given, signs)
+    np.testing.assert_allclose(stream.get_mahalanobis_matrix(), wanted.get_mahalanobis_matrix(), rtol=1e-5, atol=1e-6)
+    assert is_classifier(model)
+    np.testing.assert_array_equal(model.classes_, [-1, 1])
+    assert model.score(given, signs) == np.mean(model.predict(given) == signs) > 0.8
+    scores = cross_val_score(learner, given, signs, scoring="roc_auc", cv=3, error_score="raise")
+    assert scores.min() > 0.8
+    search = GridSearchCV(learner, {"regularisation": [0.1, 1.0]}, scoring="roc_auc", cv=2, error_score="raise")
+    assert search.fit(given, signs).score(given, signs) == roc_auc_score(signs, search.decision_function(given))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -207,7 +236,12 @@ REFUSED = {
     ),
     "y is missing: X holds pairs. Give .1 .same. or -1": lambda m, X, p, y: m.fit(X[p]),
     "y holds 0 and 1; expected": lambda m, X, p, y: m.fit(X[p], (y + 1) // 2),
-    "y is given, but X holds triplets, and y is for pairs": lambda m, X, p, y: m.fit(X[p[:, [0, 1, 0]]], y),
+    r"y must be \+1, or -1 where near and far are exchanged, for each of the triplets; y\[0\] = 2": (
+        lambda m, X, p, y: m.fit(X[p[:, [0, 1, 0]]], 2 + 0 * y)
+    ),
+    r"y has shape \(3,\); expected \(150,\), one for each of the triplets": (
+        lambda m, X, p, y: m.fit(X[p[:, [0, 1, 0]]], [1, 1, 1])
+    ),
     "bounds is given, but X holds triplets": lambda m, X, p, y: m.fit(X[p[:, [0, 1, 0]]], bounds=(1, 2)),
     r"X has shape \(150, 5, 4\); expected pairs of points \(m, 2, d\)": lambda m, X, p, y: m.fit(X[p[:, [0] * 5]], y),
     r"X has shape \(60, 1, 4\); expected pairs": lambda m, X, p, y: m.fit(X[:, None], y),
@@ -222,8 +256,8 @@ REFUSED = {
     r"preprocessor has shape \(3,\); expected samples": (
         lambda m, X, p, y: m.set_params(preprocessor=np.ones(3)).fit(p, y)
     ),
-    r"triplets has shape \(150,\), but X holds triplets already": (
-        lambda m, X, p, y: m.fit_triplets(X[p[:, [0, 1, 0]]], np.ones(150))
+    r"y\[0\] = 0.5. Weights are given as sample_weight=": (
+        lambda m, X, p, y: m.fit_triplets(X[p[:, [0, 1, 0]]], np.full(150, 0.5))
     ),
     r"expected triplets of points \(m, 3, d\), or samples with `triplets`": lambda m, X, p, y: m.fit_triplets(X[p]),
     "`pairs` must not be given": lambda m, X, p, y: m.fit_pairs(X[p], p, y),
@@ -254,3 +288,42 @@ def test_a_learner_that_is_not_fitted_can_be_searched_and_says_that_it_is_not_fi
     assert not hasattr(model, "score")
     with pytest.raises(ValueError, match=r"expected \(m, 2\), sample indices in each row"):
         model.pair_distance(X, [0, 1])
+
+
+def test_class_weight_weighs_pairs_by_their_sign(rng):
+    X, pairs = rng.standard_normal((40, 4)), np.arange(40).reshape(20, 2)
+    y = np.where(np.arange(20) < 5, 1, -1)
+
+    def fit(class_weight=None, **options):
+        return MetricLearner(2, class_weight=class_weight, max_iter=5, random_state=0).fit_pairs(X, pairs, y, **options)
+
+    plain = fit()
+    balanced = fit(sample_weight=np.where(y > 0, 3, 1))
+    assert not np.allclose(balanced.factor_, plain.factor_)
+    for weight in ("balanced", {1: 3}, {1: 3.0, -1: 1.0}):
+        np.testing.assert_allclose(fit(weight).factor_, balanced.factor_, atol=1e-10)
+    own = np.linspace(1, 2, 20)
+    twice = fit(sample_weight=np.where(y > 0, 3, 1) * own)
+    np.testing.assert_allclose(fit({1: 3}, sample_weight=own).factor_, twice.factor_, atol=1e-10)
+    stream = MetricLearner(2, class_weight={1: 3}, max_iter=5, random_state=0)
+    stream.partial_fit_pairs(X, pairs[:5], y[:5]).partial_fit_pairs(X, pairs[5:], y[5:])
+    np.testing.assert_allclose(stream.factor_, balanced.factor_, atol=1e-10)
+    assert stream.partial_fit_pairs(X, pairs[:1], y[:1]).n_seen_ == 21
+    with pytest.raises(ValueError, match="class_weight has the key 'near'"):
+        fit({"near": 1})
+    with pytest.raises(ValueError, match="one sign only where sample_weight is above 0"):
+        fit({1: 0})
+
+
+def test_class_weight_is_refused_where_there_are_no_classes(rng):
+    X = rng.standard_normal((40, 4))
+    learner = MetricLearner(2, class_weight="balanced")
+    message = "weighs classes of labels, or signs of pairs, but {} has neither. Give sample_weight"
+    with pytest.raises(ValueError, match=message.format("GivenTriplets")):
+        learner.fit_triplets(X, [[0, 1, 2]])
+    with pytest.raises(ValueError, match=message.format("GivenQuadruplets")):
+        learner.fit(X.reshape(10, 4, 4))
+    with pytest.raises(ValueError, match=message.format("Targets")):
+        learner.fit_targets(X, X[:, 0])
+    with pytest.raises(ValueError, match=message.format("GivenPairs")):
+        learner.fit_pairs(X, [[0, 1]], target=1.0)

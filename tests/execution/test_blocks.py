@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
-from gramian import MetricLearner, PSDRegressor, SubspaceTracker
+from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SubspaceTracker, open_table
 from gramian.blocked import BlockedFeatures, is_blocked, open_blocks
 from gramian.blocked import features as blocked_features
 from gramian.execution import Dask
+from gramian.objective import Problem
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install 'gramian[dask]'")
@@ -197,3 +199,115 @@ def test_a_local_cluster_is_started_for_a_fit_and_closed_after_it(rng, monkeypat
     assert model.blocks_.n_blocks == 2
     assert [client.status for client in started] == ["closed"]
     assert not execution.running
+
+
+@pytest.fixture
+def parquet_files(rng, tmp_path):
+    X, y = regression(rng, 900)
+    names, paths = [f"f{i}" for i in range(6)], [tmp_path / f"{i}.parquet" for i in range(3)]
+    for i, path in enumerate(paths):
+        rows = slice(300 * i, 300 * i + 300)
+        frame = pd.DataFrame(X[rows], columns=names)
+        frame.insert(2, "y", y[rows])
+        frame.insert(0, "label", np.where(y[rows] > np.median(y), "far", "near"))
+        frame.to_parquet(path)
+    return X, y, names, paths
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_tables_are_blocks_and_their_targets_can_be_named(parquet_files):
+    X, y, names, paths = parquet_files
+    settings = {"tol": 1e-4, "random_state": 0}
+    model = PSDRegressor(2, **settings).fit(X, y)
+    table = open_table(paths, "y", columns=names)
+    assert is_blocked(table)
+    for data, target in ((table, None), (open_table(paths, columns=names), "y"), (open_table(paths, columns=names), y)):
+        other = PSDRegressor(2, **settings).fit(data, target)
+        assert_same_fit(model, other)
+        assert other.feature_names_in_.tolist() == names
+        assert other.blocks_.n_blocks == 3
+    np.testing.assert_allclose(other.predict(table), other.predict(pd.DataFrame(X, columns=names)))
+    labels = np.where(y > np.median(y), "far", "near")
+    settings = {"constraints": "triplets", "n_rounds": 1, "max_iter": 3, "random_state": 0}
+    learner = MetricLearner(2, **settings).fit(X, labels)
+    for data, target in (
+        (open_table(paths, columns=names), "label"),
+        (open_table(paths, "label", columns=names), None),
+    ):
+        np.testing.assert_allclose(MetricLearner(2, **settings).fit(data, target).factor_, learner.factor_, atol=1e-8)
+    with pytest.raises(ValueError, match="y is given, but the table has the target 'y'"):
+        PSDRegressor(2).fit(table, y)
+    with pytest.raises(ValueError, match=r"0\.parquet has no column 'z'"):
+        PSDRegressor(2).fit(paths, "z")
+
+
+def test_a_list_of_parquet_files_has_its_target_named(rng, tmp_path):
+    X, y = regression(rng, 400)
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for i, path in enumerate(paths):
+        pd.DataFrame(X[200 * i : 200 * i + 200], columns=list("abcdef")).assign(
+            y=y[200 * i : 200 * i + 200]
+        ).to_parquet(path)
+    settings = {"tol": 1e-4, "random_state": 0}
+    assert_same_fit(PSDRegressor(2, **settings).fit(X, y), PSDRegressor(2, **settings).fit(paths, "y"))
+
+
+def test_a_bad_value_of_a_table_is_named(rng, tmp_path):
+    X = rng.standard_normal((40, 3))
+    X[33, 1] = np.nan
+    pd.DataFrame(X, columns=list("abc")).assign(y=1.0).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: row 33, column 1 is nan"):
+        PSDRegressor(1).fit(open_table(tmp_path / "a.parquet", "y"))
+
+
+def test_what_blocks_cannot_do_is_refused(parquet_files):
+    X, y, names, paths = parquet_files
+    blocks, table = da.from_array(X, chunks=(300, 6)), open_table(paths, columns=names)
+    with pytest.raises(ValueError, match=r"n_jobs=4 counts threads, but X is in blocks.*Set n_jobs=None"):
+        PSDRegressor(2, n_jobs=4).fit(blocks, y)
+    for data in (blocks, table):
+        with pytest.raises(ValueError, match="fit_targets takes samples in memory, or a memory-mapped file"):
+            MetricLearner(2).fit_targets(data, y)
+    for model in (KernelLearner(2), MetricLearnerCV([1, 2])):
+        with pytest.raises(ValueError, match=r"X is a table, which .* does not read here.*to_npy"):
+            model.fit(table, y > 1)
+
+
+def wide_blocks(rng, n=600, d=5000, present=40):
+    """Return sparse samples few of whose features occur, and the indices of these."""
+    indices = np.sort(rng.choice(d, present, replace=False))
+    dense = rng.standard_normal((n, present)) * (rng.random((n, present)) < 0.3)
+    places = scipy.sparse.csr_array((np.ones(present), (np.arange(present), indices)), (present, d))
+    return scipy.sparse.csr_array(scipy.sparse.csr_array(dense) @ places), indices
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_features_that_never_occur_are_left_out(rng, monkeypatch):
+    X, indices = wide_blocks(rng)
+    y, labels = X[:, indices[:2]].power(2).sum(axis=1) + 0.1, np.arange(600) % 2
+    widths, evaluate = [], Problem.evaluate
+
+    def note(problem, point):
+        widths.append(problem.n_features)
+        return evaluate(problem, point)
+
+    monkeypatch.setattr(Problem, "evaluate", note)
+    for model, target in (
+        (PSDRegressor(2, max_iter=5, random_state=0), y),
+        (MetricLearner(2, constraints="pairs", max_iter=3, random_state=0), labels),
+    ):
+        for data in (X, [X[:250], X[250:]]):
+            widths.clear()
+            found = clone(model).fit(data, target)
+            assert found.factor_.shape == (5000, 2)
+            assert set(np.flatnonzero(found.factor_.any(axis=1))) <= set(indices)
+            assert max(widths) == len(indices)
+    narrow = scipy.sparse.csr_array(X[:, indices])
+    settings = {"growing": False, "tol": 1e-9, "random_state": 0}
+    wide = PSDRegressor(2, **settings).fit(X, y)
+    expected = PSDRegressor(2, **settings).fit(narrow, y)
+    np.testing.assert_allclose(wide.predict(X), expected.predict(narrow), rtol=1e-4, atol=1e-4)
+    # Columns of different sizes, and ranks beyond the features that occur.
+    scaled = PSDRegressor(2, **settings).fit(scipy.sparse.csr_array(X * np.logspace(-3, 3, 5000)), y)
+    np.testing.assert_allclose(scaled.history_["cost"][-1], wide.history_["cost"][-1], rtol=1e-3)
+    assert PSDRegressor(50, max_iter=1, n_init=1, random_state=0).fit(X, y).factor_.shape == (5000, 50)

@@ -2,16 +2,34 @@
 
 import os
 import signal
+import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 from gramian import MetricLearner, PSDRegressor
-from gramian.execution import Dask
+from gramian.execution import Dask, waiting
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
 distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'gramian[dask]'")
+
+
+@contextmanager
+def time_limit(seconds):
+    """Raise a TimeoutError in the block after so many seconds."""
+
+    def expire(number, frame):
+        raise TimeoutError(f"nothing came back for {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class KillWorker:
@@ -31,15 +49,81 @@ def test_a_killed_worker_changes_nothing(rng, client, blocked, iteration):
     X = rng.standard_normal((2000, 5))
     y = np.sum(X[:, :2] ** 2, axis=1) + rng.random(2000)
     data = da.from_array(X, chunks=(600, 5)) if blocked else X
-    settings = {"tol": 1e-4, "growing": False, "random_state": 0, "n_jobs": Dask(client)}
+    settings = {"tol": 1e-10, "growing": False, "random_state": 0, "n_jobs": Dask(client)}
     model = PSDRegressor(2, **settings).fit(data, y)
     kill = KillWorker(client, iteration)
-    other = PSDRegressor(2, callback=kill, **settings).fit(data, y)
+    with time_limit(200):
+        other = PSDRegressor(2, callback=kill, **settings).fit(data, y)
     assert kill.killed is not None
     assert len(other.history_["cost"]) > iteration + 2
     np.testing.assert_array_equal(other.history_["cost"], model.history_["cost"])
     np.testing.assert_array_equal(other.factor_, model.factor_)
     client.wait_for_workers(2, timeout=60)
+
+
+class StallWorkers(KillWorker):
+    """A callback that kills a worker, and takes its threads from the other, which then begins no task."""
+
+    def __call__(self, record):
+        if record.iteration == self.iteration and self.killed is None:
+            others = list(self.client.run(os.getpid))[1:]
+            self.client.run(take_threads, workers=others)
+            super().__call__(record)
+
+
+def take_threads(dask_worker):
+    dask_worker.state.nthreads = 0
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    for name, seconds in (("SLICE", 0.5), ("QUIET", 3.0), ("GIVE_UP", 8.0)):
+        monkeypatch.setattr(waiting, name, seconds)
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("impatient")
+def test_workers_that_do_nothing_after_a_loss_are_restarted(rng, client):
+    X = rng.standard_normal((2000, 5))
+    y = np.sum(X[:, :2] ** 2, axis=1) + rng.random(2000)
+    data = da.from_array(X, chunks=(600, 5))
+    settings = {"tol": 1e-10, "growing": False, "random_state": 0, "n_jobs": Dask(client)}
+    model = PSDRegressor(2, **settings).fit(data, y)
+    stall = StallWorkers(client, 3)
+    with time_limit(150):
+        other = PSDRegressor(2, callback=stall, **settings).fit(data, y)
+    assert stall.killed is not None
+    np.testing.assert_array_equal(other.factor_, model.factor_)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_fit_that_cannot_go_on_ends_and_keeps_its_state(rng, client, impatient, tmp_path):
+    X = rng.standard_normal((2000, 5))
+    y = np.sum(X[:, :2] ** 2, axis=1) + rng.random(2000)
+    impatient.setattr(waiting, "restart_stuck", lambda client: None)
+    settings = {"tol": 1e-10, "growing": False, "random_state": 0, "n_jobs": Dask(client)}
+    model = PSDRegressor(2, **settings).fit(X, y)
+    stalled = PSDRegressor(2, checkpoint=tmp_path / "state.npz", callback=StallAll(client, 3), **settings)
+    with (
+        time_limit(150),
+        pytest.raises(RuntimeError, match=r"workers were lost .*, and the others have executed nothing") as caught,
+    ):
+        stalled.fit(X, y)
+    assert "state.npz': call fit again" in caught.value.__notes__[0]
+    client.restart(timeout=60)
+    np.testing.assert_allclose(stalled.set_params(callback=None).fit(X, y).factor_, model.factor_, rtol=1e-8)
+
+
+class StallAll(StallWorkers):
+    """A callback that also takes the threads of the worker that comes for the one that was killed."""
+
+    def __call__(self, record):
+        first, before = self.killed is None, waiting.find_workers(self.client)
+        super().__call__(record)
+        if first and self.killed is not None:
+            while len(waiting.find_workers(self.client) - before) < 1:
+                time.sleep(0.1)
+            self.client.run(take_threads)
 
 
 def fit(data, n=30):

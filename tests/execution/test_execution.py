@@ -7,6 +7,7 @@ from time import sleep
 import numpy as np
 import pytest
 import scipy.sparse
+from joblib import parallel_config
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -19,6 +20,7 @@ from gramian.measurements import Dense, Each, Pairs, Triplets
 from gramian.penalties import Toward
 from gramian.solvers import ConjugateGradient
 from gramian.starts import discriminants, principal_directions
+from gramian.supervision import nearest_triplets
 from gramian.supervision.sampling import search_triplets
 
 EXECUTIONS = [Serial(), Threads(1), Threads(2), Threads(3)]
@@ -95,9 +97,24 @@ def test_starts_and_the_search_for_triplets_give_the_same_bits(rng):
             np.testing.assert_array_equal(a, b)
 
 
+PAIRS = np.random.default_rng(0).integers(3000, size=(40_000, 2))
+PAIRS = PAIRS[PAIRS[:, 0] != PAIRS[:, 1]]
 FITS = {
     "regressor": (PSDRegressor(2, random_state=0), lambda m, X, y: m.fit(X, np.sum(X[:, :2] ** 2, axis=1)).factor_),
     "metric": (MetricLearner(2, random_state=0), lambda m, X, y: m.fit(X, y).factor_),
+    "pairs": (
+        MetricLearner(2, random_state=0),
+        lambda m, X, y: m.fit_pairs(X, PAIRS, y=np.where(y[PAIRS[:, 0]] == y[PAIRS[:, 1]], 1, -1)).factor_,
+    ),
+    "few pairs": (
+        MetricLearner(2, random_state=0, init="pairs"),
+        lambda m, X, y: m.fit_pairs(X, PAIRS, y=np.where(y[PAIRS[:, 0]] == y[PAIRS[:, 1]], 1, -1)).factor_,
+    ),
+    "triplets": (
+        MetricLearner(2, random_state=0),
+        lambda m, X, y: m.fit_triplets(X[:600], nearest_triplets(X[:600], y[:600])).factor_,
+    ),
+    "targets": (MetricLearner(2, random_state=0), lambda m, X, y: m.fit_targets(X[:600], X[:600, 0]).factor_),
     "kernel": (KernelLearner(2, random_state=0, n_pairs=40000), lambda m, X, y: m.fit(X[:200], y[:200]).factor_),
     "map": (SStressMDS(2, metric="euclidean"), lambda m, X, y: m.fit(X[:300]).embedding_),
     "lmnn": (LMNN(2, max_iter=3), lambda m, X, y: m.fit(X[:300], y[:300]).components_),
@@ -206,3 +223,16 @@ def test_n_jobs_has_scikit_learn_s_meaning():
     assert resolve_execution(-1) == Threads(-1)
     execution = Serial()
     assert resolve_execution(execution) is execution
+    with parallel_config(n_jobs=2):
+        assert resolve_execution(None) == Threads(2)
+        assert resolve_execution(1) == Threads(1)
+    with parallel_config(n_jobs=1):
+        assert isinstance(resolve_execution(None), Serial)
+
+
+def test_fits_in_a_parallel_config_have_the_bits_of_threads(rng):
+    X = rng.standard_normal((500, 8))
+    y = np.sum(X[:, :2] ** 2, axis=1)
+    with parallel_config(n_jobs=2):
+        model = PSDRegressor(2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.factor_, PSDRegressor(2, random_state=0, n_jobs=2).fit(X, y).factor_)

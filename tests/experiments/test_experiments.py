@@ -11,7 +11,7 @@ import pytest
 from experiments import __main__ as command
 from experiments import invariances
 from experiments.experiment import Claim, Experiment, Verdict, find_experiments, holds
-from experiments.page import format_page, judge_claim, judge_claims, write_page
+from experiments.page import format_claim, format_page, judge_claim, judge_claims, write_page
 from experiments.runner import ResultsFolder, load_result, result_key, run_experiments
 from harness.progress import Progress
 from harness.store import to_plain
@@ -238,8 +238,11 @@ def test_the_page_has_a_row_for_each_claim(toys):
     write_page(toys.all, toys.results)
     text = (toys.results.folder / "README.md").read_text()
     rows = re.findall(r"^\| 10\.\d \|.*$", text, re.M)
-    assert rows[0] == r"| 10.1 | Squares \| are small. | at most 9 | **[holds](#toy)** |  |"
+    assert rows[0] == r"| 10.1 | Squares \| are small. | **[holds](#toy)** |"
     assert len(rows) == 2
+    folded = "<details>\n<summary>§ 10.1: Squares | are small. <b>holds</b></summary>\n\n- at most 9\n\n</details>\n"
+    assert folded in text
+    assert text.count("<details>") == text.count("</details>") == 2
     assert "2 claims. Holds: 2, holds in part: 0, does not hold: 0." in text
     assert "![A toy | of sorts](toy.png)" in text
     assert (toys.results.folder / "toy.png").read_text() == "drawn"
@@ -247,6 +250,24 @@ def test_the_page_has_a_row_for_each_claim(toys):
     assert "[toy.py](../experiments/toy.py) with n=4" in text
     assert "## What the labels mean" in text
     assert "Quick settings" not in text
+
+
+def test_a_claim_unfolds_to_one_line_for_each_comparison():
+    row = {"section": "7", "words": "W -> μW & more.", "status": "holds in part", "why": "Not all."}
+    text = format_claim(row | {"measured": "flat 0.2, polar 1.5; errors at 2. wine: 3.1, 4.2. iris: 5"})
+    assert text.splitlines() == [
+        "<details>",
+        "<summary>§ 7: W -&gt; μW &amp; more. <b>holds in part</b></summary>",
+        "",
+        "- flat 0.2, polar 1.5",
+        "- errors at 2",
+        "- wine: 3.1, 4.2",
+        "- iris: 5",
+        "",
+        "Why: Not all.",
+        "",
+        "</details>",
+    ]
 
 
 def test_the_page_follows_claims_and_forgets_results_out_of_date(toys):

@@ -46,6 +46,11 @@ def kept_sparse_stream():
     return MetricLearner(2, solver="online").partial_fit(SPARSE[:5], ["only"] * 5)
 
 
+def kept_pairs():
+    """A stream whose pairs are all near, and are kept until far ones come."""
+    return MetricLearner(2, random_state=0).partial_fit_pairs(X, [[0, 1], [2, 3]], [1, 1], sample_weight=[1.0, 2.0])
+
+
 def calibrated():
     return MetricLearner(2, random_state=0).fit_pairs(X, PAIRS, SIGNS).calibrate_threshold(X, PAIRS, SIGNS)
 
@@ -75,6 +80,7 @@ MODELS = {
     "metric, preprocessor": lambda: MetricLearner(2, preprocessor=X, random_state=0).fit_pairs(PAIRS, y=SIGNS),
     "metric, kept samples": kept_stream,
     "metric, kept sparse samples": kept_sparse_stream,
+    "metric, kept pairs": kept_pairs,
     "metric cv": lambda: MetricLearnerCV(cv=2, random_state=0).fit(X, Y),
     "kernel": lambda: KernelLearner(2, kernel="rbf", random_state=0).fit(X, Y),
     "kernel, sparse": lambda: KernelLearner(2, random_state=0).fit(SPARSE, Y),

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
@@ -100,6 +101,18 @@ def test_features_without_values_have_no_weight(tmp_path):
     assert weight.shape == (2, 5)
     assert np.array_equal(weight[:, 4], np.zeros(2))
     np.testing.assert_allclose(X @ weight[:, :4].T, model[-1].transform(X))
+
+
+def test_a_search_stands_for_its_best_estimator(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), learner(), KNeighborsClassifier())
+    search = GridSearchCV(pipeline, {"metriclearner__n_components": [1, 2]}, cv=2)
+    with pytest.raises(TypeError, match="or a search that was fitted"):
+        gramian.export_map(search, tmp_path / "map.npz")
+    gramian.export_map(search.fit(X, Y), tmp_path / "map.npz")
+    arrays = read(tmp_path / "map.npz")
+    np.testing.assert_allclose(
+        X @ arrays["weight"].T + arrays["bias"], search.best_estimator_[:-1].transform(X), atol=1e-12
+    )
 
 
 def test_float32_stays(tmp_path):

@@ -59,6 +59,20 @@ def test_steps_with_a_moment_equal_steps_on_whitened_data(rng, slope):
     assert point.damped(0.3).inner(a, b) == pytest.approx(other.damped(0.3).inner(lower.T @ a, lower.T @ b))
 
 
+def test_the_gaussian_metric_is_a_quarter_of_the_expected_hessian(rng):
+    A, G, M = rng.standard_normal((20, D)), rng.standard_normal((D, R)), rng.standard_normal((D, D))
+    C = A.T @ A / 20
+    point = Scaled(C, gaussian=True).point(G)
+    # Gradients are horizontal: they have no part along the rotations of G, to which W is blind.
+    tangents = [point.gradient((M + M.T) @ G), point.gradient(M @ M.T @ G)]
+    changes = [C @ (t @ G.T + G @ t.T) for t in tangents]
+    for a, dA in zip(tangents, changes, strict=True):
+        for b, dB in zip(tangents, changes, strict=True):
+            # E (xᵀ A x)(xᵀ B x) = 2 tr(A C B C) + tr(A C) tr(B C).
+            expected = 2 * np.trace(dA @ dB) + np.trace(dA) * np.trace(dB)
+            assert 4 * point.inner(a, b) == pytest.approx(expected)
+
+
 def test_affine_invariant_step_is_the_geodesic(rng, slope):
     G = rng.standard_normal((D, D))
     W = G @ G.T

@@ -42,9 +42,10 @@ def images(rng, dtype=np.float64, r=3, scale=1.0):
     return (scale * rng.standard_normal((60, r))).astype(dtype)
 
 
-def explicit_value(Z, labels, anchors=None):
+def explicit_value(Z, labels, anchors=None, power=0.0):
     of_all = neighbour_probabilities(Z.astype(np.float64), labels).of_all
-    value = -np.log(np.sum(of_all * (labels[:, None] == labels), axis=1))
+    p = np.sum(of_all * (labels[:, None] == labels), axis=1)
+    value = (1 - p**power) / power if power else -np.log(p)
     return float(np.mean(value if anchors is None else value[anchors]))
 
 
@@ -77,25 +78,38 @@ def test_far_samples_neither_overflow_nor_vanish(labels, rng):
     assert not np.isfinite(Neighbourhoods(labels).value_and_slopes(Z * np.float32(1e18)).value)
 
 
-def test_lines_have_the_derivatives_of_the_value(labels, rng):
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_lines_have_the_derivatives_of_the_value(power, labels, rng):
     Z, T, h = images(rng), images(rng, scale=0.3), 1e-4
-    term = Neighbourhoods(labels, anchors=np.arange(0, 60, 2))
+    term = Neighbourhoods(labels, anchors=np.arange(0, 60, 2), power=power)
     line = term.line(Z, Z, T)
     value, slope, curvature = term.along(line, 0.5)
-    low, middle, high = (explicit_value(Z + s * T, labels, term.anchors) for s in (0.5 - h, 0.5, 0.5 + h))
+    low, middle, high = (explicit_value(Z + s * T, labels, term.anchors, power) for s in (0.5 - h, 0.5, 0.5 + h))
     assert value == pytest.approx(middle, rel=1e-12)
     assert slope == pytest.approx((high - low) / (2 * h), rel=1e-6)
     assert curvature == pytest.approx((high - 2 * middle + low) / h**2, rel=1e-4)
 
 
-def test_the_gauss_newton_operator_is_the_curvature_of_the_softmax_over_all(labels, rng):
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_slopes_are_the_derivative_of_the_value(power, labels, rng):
+    Z, T, h = images(rng), images(rng, scale=0.3), 1e-5
+    term = Neighbourhoods(labels, power=power)
+    assessed = term.value_and_slopes(Z)
+    assert assessed.value == pytest.approx(explicit_value(Z, labels, power=power), rel=1e-12)
+    low, high = (explicit_value(Z + s * T, labels, power=power) for s in (-h, h))
+    assert 2 * np.vdot(term.weigh(assessed.slopes, Z), T) == pytest.approx((high - low) / (2 * h), rel=1e-6)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_the_gauss_newton_operator_is_the_curvature_of_the_softmax_over_all(power, labels, rng):
     Z, V = images(rng), images(rng)
-    term = Neighbourhoods(labels)
+    term = Neighbourhoods(labels, power=power)
     weights, form = term.gauss_newton(Z, Z, V)
     of_all = neighbour_probabilities(Z, labels).of_all
+    outer = np.sum(of_all * (labels[:, None] == labels), axis=1) ** power
     speed = 2 * np.sum((Z[:, None] - Z[None]) * (V[:, None] - V[None]), axis=2)
     mean = np.sum(of_all * speed, axis=1)
-    assert form == pytest.approx(np.mean(np.sum(of_all * speed**2, axis=1) - mean**2), rel=1e-10)
+    assert form == pytest.approx(np.mean(outer * (np.sum(of_all * speed**2, axis=1) - mean**2)), rel=1e-10)
     # The operator and its form agree: the derivative of d along V is 2 <z_i - z_j, v_i - v_j>.
     assert 2 * np.vdot(term.weigh(weights, Z), V) == pytest.approx(form, rel=1e-10)
 

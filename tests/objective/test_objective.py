@@ -50,11 +50,13 @@ def test_an_iteration_costs_two_passes_with_every_line_search(geometry, kind, se
     _ = evaluation.gradient
     assert (features.images, features.pulls) == (1, 1)
     step = GradientDescent(search).step(evaluation, None)
-    still = evaluation.line(evaluation.gradient).curve.direction is None
+    curve = evaluation.line(evaluation.gradient).curve
+    still = curve.direction is None
     images = features.images if still else features.images - 1  # less the image of the line in this test
     assert step.size > 0
     assert images == (1 if still else 2)
-    assert features.pulls == 1
+    # On a straight curve the step that is taken comes with its gradient.
+    assert features.pulls == (2 if curve.straight else 1)
     _ = step.evaluation.gradient
     assert features.pulls == 2
 
@@ -68,6 +70,20 @@ def test_passes_equal_the_products_with_the_data(geometry, solver, rng):
     point = geometry.point(rng.standard_normal((6, n_columns(geometry, 6, 2))))
     result = minimize(problem, solver, point, max_iter=5, tol=0)
     assert problem.passes == result.history["passes"][-1] == features.images + features.pulls
+
+
+@pytest.mark.parametrize("kind", ["each", "pairs"])
+def test_a_step_that_is_taken_equals_one_that_is_tried(kind, rng):
+    problem, features = counted_problem(rng, kind)
+    evaluation = problem.evaluate(Scaled(gaussian=True).point(rng.standard_normal((6, 2))))
+    taken, tried = (evaluation.line(-evaluation.gradient) for _ in range(2))
+    pulls, size = features.pulls, taken.guess
+    end, moved = taken.take(size), tried.move(size)
+    assert features.pulls == pulls + 1
+    assert (end.value, end.noise) == (moved.value, moved.noise)
+    np.testing.assert_array_equal(end.gradient, moved.gradient)
+    assert taken.take(size) is taken.move(size) is end
+    assert problem.passes == features.images + features.pulls
 
 
 def test_values_along_a_straight_line_are_exact(rng):

@@ -50,6 +50,21 @@ def test_every_ending_has_a_message(solver, settings, ending, message, problem):
     assert result.converged == (ending is Ending.CONVERGED)
 
 
+def test_fast_convergence_ends_by_the_predicted_decrease(rng):
+    X, y, _, start = regression(rng, 4000, 6, 2)
+    y = y + rng.standard_normal(len(y))
+    exact = minimize(rank_one(X, y), ConjugateGradient(), Scaled().point(start), tol=1e-14)
+    fast = minimize(rank_one(X, y), ConjugateGradient(), Scaled(gaussian=True).point(start), tol=1e-6)
+    assert (fast.ending, fast.message) == (Ending.CONVERGED, "predicted decrease of the cost below tol")
+    assert fast.cost - exact.cost <= 2e-6 * exact.cost
+    # The decrease is told before the step that would show it.
+    assert np.diff(fast.history["cost"])[-1] < -1e-6 * fast.cost
+    # A metric that is no Hessian predicts nothing.
+    plain = minimize(rank_one(X, y), ConjugateGradient(), Scaled().point(start), tol=1e-6)
+    assert plain.message == "relative decrease of the cost below tol"
+    assert plain.n_iter > fast.n_iter
+
+
 def never(line, previous):
     """A search that finds no step."""
     return 0.0
@@ -108,7 +123,8 @@ def test_the_history_runs_through_all_rounds(wine):
 
 
 def test_a_callback_ends_all_rounds(wine):
-    model = MetricLearner(5, random_state=0, callback=lambda record: record.iteration == 20).fit(*wine)
+    model = MetricLearner(5, constraints="triplets", random_state=0, callback=lambda record: record.iteration == 20)
+    model.fit(*wine)
     assert model.n_iter_ == 20
     assert model.message_ == "stopped by the callback"
 

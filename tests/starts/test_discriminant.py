@@ -151,3 +151,34 @@ def test_a_span_keeps_directions_much_smaller_than_the_largest(rng):
     X = rng.standard_normal((40, 60))
     X[:, 0] *= 1e9
     assert span_of(Array(X)).features.shape == (40, 40)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("n_classes", [2, 7, 400])
+def test_class_moments_of_one_pass_keep_their_digits(rng, shift, n_classes):
+    n, d = 6000, 5
+    labels = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)])
+    X = shift * rng.standard_normal((n_classes, d))[labels] + shift + rng.standard_normal((n, d))
+    # In an order in which the first samples of a class are not like the others.
+    X = X[np.argsort(X[:, 0])]
+    means = np.stack([X[labels == k].mean(axis=0) for k in range(n_classes)])
+    away = X - means[labels]
+    counts = np.bincount(labels)
+    between = (means - X.mean(axis=0)).T * np.sqrt(counts / n)
+    features = Counted(X)
+    found = class_moments(features, labels, Serial())
+    np.testing.assert_allclose(found.within, away.T @ away / n, rtol=1e-9, atol=1e-9 * np.trace(away.T @ away / n))
+    np.testing.assert_allclose(found.between, between, rtol=1e-9, atol=1e-9 * np.abs(between).max())
+    few = min(64 * n_classes, 2**14)
+    assert features.n_read <= n + few
+
+
+class Counted(Array):
+    """Features that count the samples that are taken from them."""
+
+    n_read = 0
+
+    def take(self, rows):
+        taken = super().take(rows)
+        self.n_read += taken.shape[0]
+        return taken

@@ -39,8 +39,10 @@ def begin(supervision, X):
 def test_triplets_count_by_the_weights_of_their_anchors(labelled):
     X, labels, weight = labelled
     begun = begin(LabelTriplets(labels, sample_weight=7 * weight), X)
-    value, pull = value_at(begun.supervision, X, begun.start)
-    anchors, near, far = begun.supervision.first.T
+    (total,) = value_at(begun.supervision, X, begun.start)
+    (value,) = value_at(replace(begun.supervision, pull=0.0), X, begun.start)
+    pull = total - value
+    anchors, near, far = begun.supervision.first.triplets.T
     assert set(anchors) == set(np.flatnonzero((weight > 0) & (labels != 3)))
     Z = X @ begun.start
     gap = np.sum((Z[anchors] - Z[far]) ** 2, axis=1) - np.sum((Z[anchors] - Z[near]) ** 2, axis=1)

@@ -13,13 +13,14 @@ from gramian import MetricLearner, Problem, Term
 from gramian.baselines import ITML, LEGO, POLA
 from gramian.features import Array
 from gramian.measurements import Pairs
-from gramian.objective import Block, KernelRegression, Neighbourhoods
+from gramian.objective import Block, KernelRegression, Margins, Neighbourhoods
 from gramian.supervision import (
     SUPERVISIONS,
     Begun,
     GivenPairs,
     GivenQuadruplets,
     GivenTriplets,
+    LabelChoice,
     LabelPairs,
     LabelTriplets,
     Situation,
@@ -56,10 +57,10 @@ def test_every_kind_makes_a_problem_that_can_be_lowered(name, wine, rng):
     assert supervision.default_penalty(3, 13) >= 0
     for index in range(supervision.n_rounds):
         terms = supervision.terms(situation, start, index)
-        assert all(isinstance(term, Term | Neighbourhoods | KernelRegression) for term in terms)
+        assert all(isinstance(term, Term | Margins | Neighbourhoods | KernelRegression) for term in terms)
         assert Problem([Block(situation.features, terms)]).value_at_zero > 0
     model = MetricLearner(3, random_state=0).fit_supervised(X, make(name, y, rng))
-    learns = SUPERVISIONS[name].round_length != 0
+    learns = SUPERVISIONS[name].round_length != 0 and not (name == "auto" and model.choice_.plan == "start")
     assert bool(model.history_["cost"][-1] < model.history_["cost"][0]) is learns
 
 
@@ -89,9 +90,9 @@ def test_label_triplets_are_found_anew_in_the_present_metric(wine, rng):
     X, y = wine
     situation = Situation(Array(X), rng)
     supervision, start = LabelTriplets(y, n_targets=1, n_impostors=1).validate(len(X)).begin(situation, np.eye(13))
-    first = supervision.terms(situation, start)[0].measurement.triplets
-    again = supervision.terms(situation, np.eye(13), 1)[0].measurement.triplets
-    other = supervision.terms(situation, np.diag(np.arange(13.0)), 2)[0].measurement.triplets
+    first = supervision.terms(situation, start)[0].triplets
+    again = supervision.terms(situation, np.eye(13), 1)[0].triplets
+    other = supervision.terms(situation, np.diag(np.arange(13.0)), 2)[0].triplets
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -246,14 +247,40 @@ def test_triplets_of_very_many_samples_are_sought_among_some(rng, monkeypatch):
     for index, drawn in enumerate(rows):
         assert {298, 299} <= set(drawn)
         assert len(drawn) <= 62
-        term, pull = begun.supervision.terms(situation, begun.start, index)
-        anchor, near, far = y[drawn][term.measurement.triplets].T
+        (term,) = begun.supervision.terms(situation, begun.start, index)
+        anchor, near, far = y[drawn][term.triplets].T
         assert (anchor == near).all()
         assert (anchor != far).all()
-        assert pull.measurement.least_samples <= len(drawn)
+        term.check(len(drawn))
     learned = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
     image = learned.transform(X)
     assert KNeighborsClassifier(1).fit(image[::2], y[::2]).score(image[1::2], y[1::2]) > 0.9
+
+
+def test_rounds_of_triplets_grow(rng, monkeypatch):
+    monkeypatch.setattr("gramian.supervision.labels.ANCHORS", 70)
+    y = rng.integers(3, size=300)
+    X = rng.standard_normal((300, 4)) + 4 * np.eye(4)[y]
+    situation = Situation(Array(X), np.random.default_rng(0), labels=y)
+    supervision = LabelTriplets(y).validate(300)
+    begun = supervision.begin(situation, np.eye(4)).supervision
+    rows = [begun.subset(index) for index in range(4)]
+    assert [None if drawn is None else len(drawn) for drawn in rows] == [75, 75, 150, None]
+    assert not np.array_equal(rows[0], rows[1])
+    for index in range(4):
+        (term,) = begun.terms(situation, np.eye(4), index)
+        assert len(term) == 70
+        term.check(300 if rows[index] is None else len(rows[index]))
+    # A batch of a stream has one round, of all its samples.
+    assert supervision.begin(situation, np.eye(4), resume=True).supervision.subset(0) is None
+    learned = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
+    assert learned.n_iter_ <= 40
+    # A product with some of the samples is a part of a pass: those of three rounds are of a quarter, or half.
+    assert learned.history_["passes"][-1] < 2 * (10 + 2) * (0.25 + 0.25 + 0.5 + 1)
+    image = learned.transform(X)
+    assert KNeighborsClassifier(1).fit(image[::2], y[::2]).score(image[1::2], y[1::2]) > 0.9
+    # Few samples are all used in every round.
+    assert [LabelTriplets(y[:70]).subset(index) for index in range(4)] == [None] * 4
 
 
 def test_weighted_anchors_are_among_the_samples_of_a_round(rng, monkeypatch):
@@ -263,4 +290,12 @@ def test_weighted_anchors_are_among_the_samples_of_a_round(rng, monkeypatch):
     situation = Situation(Array(rng.standard_normal((300, 4))), np.random.default_rng(0), labels=y)
     supervision = LabelTriplets(y, sample_weight=weight).validate(300).begin(situation, np.eye(4)).supervision
     term = supervision.terms(situation, np.eye(4), 1)[0]
-    assert set(supervision.subset(1)[term.measurement.triplets[:, 0]]) == {5, 17, 200}
+    assert set(supervision.subset(1)[term.triplets[:, 0]]) == {5, 17, 200}
+
+
+def test_few_triplets_come_first_with_many_samples_unless_the_rank_is_low(monkeypatch):
+    monkeypatch.setattr("gramian.supervision.choice.LARGE", 20)
+    y = np.arange(60) % 3
+    for most, rank, first in ((40, 10, "triplets"), (100, 10, "many triplets"), (40, 5, "many triplets")):
+        monkeypatch.setattr("gramian.supervision.choice.ANCHORS", most)
+        assert LabelChoice(y).plans(rank, 30)[0].name == first

@@ -134,3 +134,22 @@ def test_a_warm_start_goes_on_from_the_current_factor(ring):
 def test_fewer_samples_than_the_rank_of_the_first_step(rng):
     X = rng.standard_normal((20, 50))
     assert MetricLearner(2, random_state=0).fit_targets(X, X[:, 0]).components_.shape == (2, 50)
+
+
+def test_both_steps_are_one_fit(ring):
+    X, y = ring
+    X = np.hstack([X, np.random.default_rng(1).standard_normal((400, 28))])
+    seen = []
+    learner = MetricLearner(2, random_state=0, callback=lambda record: seen.append((record.iteration, learner.init)))
+    learner.fit_targets(X, y)
+    iterations, inits = zip(*seen, strict=True)
+    assert iterations == tuple(range(len(seen))) == tuple(learner.history_["iteration"])
+    assert set(inits) == {"auto"}, "a parameter changed during the fit"
+    assert learner.n_iter_ == len(seen) - 1
+    wide = MetricLearner(30, random_state=0).fit_supervised(X, Targets(y)).history_["cost"]
+    np.testing.assert_allclose(learner.history_["cost"][: len(wide)], wide, rtol=1e-9)
+    assert len(learner.history_["cost"]) > len(wide)
+    assert learner.factor_.shape == (40, 2)
+    halted = MetricLearner(2, random_state=0, callback=lambda record: record.iteration == 5)
+    assert halted.fit_targets(X, y).factor_.shape == (40, 2), "stopped in the step of higher rank"
+    assert halted.n_iter_ == 5

@@ -12,7 +12,7 @@ import scipy.sparse
 
 __all__ = ["describe", "differences", "hash_array"]
 
-#: So many bytes of an array are hashed at a time: one that is memory-mapped is never read as a whole.
+#: The number of bytes of an array that are hashed at a time: one that is memory-mapped is never read as a whole.
 BLOCK = 1 << 24
 #: Differences that a message names.
 MOST = 4

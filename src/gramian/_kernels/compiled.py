@@ -29,7 +29,7 @@ SEAL = hashlib.sha256
 SEAL_BYTES = SEAL().digest_size
 
 
-#: Objects with a method `note(text)`, which is told of every long compilation; they are held weakly.
+#: Objects with a method `note(text)`, which is called before every long compilation; they are held weakly.
 WATCHERS: WeakSet[Any] = WeakSet()
 
 
@@ -39,7 +39,7 @@ def compiled(function: Callable) -> Any:
 
 
 def compiled_slowly(seconds: float) -> Callable[[Callable], Any]:
-    """Return a decorator for a kernel that takes so many seconds to compile; this is announced if it is 1 or more."""
+    """Return a decorator for a kernel that takes a number of seconds to compile; 1 or more are announced."""
 
     def decorate(function: Callable) -> Any:
         kernel = njit(**OPTIONS)(function)
@@ -53,7 +53,7 @@ def compiled_slowly(seconds: float) -> Callable[[Callable], Any]:
 
 
 class Announcement(NamedTuple):
-    """What is told when a kernel is about to be compiled."""
+    """What is reported when a kernel is about to be compiled."""
 
     name: str = ""
     seconds: float = 0.0
@@ -72,9 +72,10 @@ class Announcement(NamedTuple):
 def helper(function: Callable) -> Any:
     """Return a function that kernels call, and Python does not: without the code that converts Python's arguments.
 
-    Its machine code is stored as part of that of the kernels.
+    Its machine code is part of that of the kernels. It is inlined: a call hands over every array as seven numbers and
+    counts a reference to it, which takes longer than the short loops inside.
     """
-    return njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function)
 
 
 def find_cache(function: Callable) -> SealedCache | NoCache:

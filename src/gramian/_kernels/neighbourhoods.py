@@ -3,6 +3,9 @@
 The samples are sorted by class, so that the class of an anchor is a range of columns. A tile has a row for each of some
 anchors and a column for each sample. It holds scores u_ij = 2 <z_i, z_j> - ‖z_j‖², which are minus the squared
 distances plus ‖z_i‖², a constant of the row. The images must be finite: some kernels assume that there is no NaN.
+
+Parts of a row are given to loops as arrays of their own. An index that begins at a number that was read may be
+negative to the compiler, and such a loop is not vectorised: it takes four times as long.
 """
 
 from typing import Any
@@ -18,23 +21,21 @@ FINITE = {**OPTIONS, "fastmath": {"reassoc", "contract", "nnan", "nsz"}}
 
 
 @njit(**FINITE)
-def score_part(row: Any, norms: Any, start: Any, stop: Any, skip: Any) -> Any:
-    """Replace products row[start:stop] by scores, that of the anchor itself by -inf; return the largest score."""
-    for j in range(start, stop):
-        row[j] = 2 * row[j] - norms[j]
-    if start <= skip < stop:
-        row[skip] = -np.inf
+def score(row: Any, norms: Any) -> Any:
+    """Replace products by scores, and return the largest score."""
     largest = row.dtype.type(-np.inf)
-    for j in range(start, stop):
-        largest = max(largest, row[j])
+    for j in range(row.shape[0]):
+        value = 2 * row[j] - norms[j]
+        row[j] = value
+        largest = max(largest, value)
     return largest
 
 
 @njit(**OPTIONS)
-def exponentiate(row: Any, start: Any, stop: Any, shift: Any) -> Any:
-    """Replace scores row[start:stop] by exp(score - shift), and return their sum."""
+def exponentiate(row: Any, shift: Any) -> Any:
+    """Replace scores by exp(score - shift), and return their sum."""
     total = row.dtype.type(0)
-    for j in range(start, stop):
+    for j in range(row.shape[0]):
         e = exponential(row[j] - shift)
         row[j] = e
         total += e
@@ -42,21 +43,21 @@ def exponentiate(row: Any, start: Any, stop: Any, shift: Any) -> Any:
 
 
 @njit(**OPTIONS)
-def scale_and_add(row: Any, start: Any, stop: Any, factor: Any, total: Any) -> None:
-    """Multiply row[start:stop] by a factor, and add the result to total[start:stop]."""
-    for j in range(start, stop):
+def scale_and_add(row: Any, factor: Any, total: Any) -> None:
+    """Multiply a row by a factor, and add the result to `total`."""
+    for j in range(row.shape[0]):
         row[j] *= factor
         total[j] += row[j]
 
 
 @compiled
 def neighbourhood_tile(
-    tile: Any, norms: Any, anchors: Any, starts: Any, stops: Any, weight: Any, loss: Any, columns: Any
+    tile: Any, norms: Any, anchors: Any, starts: Any, stops: Any, weight: Any, power: Any, loss: Any, columns: Any
 ) -> None:
     """Replace the products <z_i, z_j> of anchors with all samples by ∂f/∂d_ij; write -log p_i of each anchor.
 
-    p_i is the share of the anchor's own class in Σ_j exp(-d_ij) over j ≠ i, and f = Σ weight_i · (-log p_i). The
-    rows of ∂f/∂d_ij have the sum 0.
+    p_i is the share of the anchor's own class in Σ_j exp(-d_ij) over j ≠ i, and f = Σ weight_i · (1 - p_i^q)/q with
+    the power q, or Σ weight_i · (-log p_i) for q = 0. The rows of ∂f/∂d_ij have the sum 0.
 
     Parameters
     ----------
@@ -69,36 +70,38 @@ def neighbourhood_tile(
     starts, stops : array of int, shape (a,)
         The range of columns of each anchor's class; it is not all columns, and has at least two.
     weight : array, shape (a,)
+    power : float
     loss : array, shape (a,)
         Overwritten by -log p_i.
     columns : array, shape (N,)
         The sums of the columns are added to it.
     """
-    n = tile.shape[1]
     number = tile.dtype.type
     for a in range(tile.shape[0]):
         row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
-        own = score_part(row, norms, start, stop, i)
-        other = max(score_part(row, norms, 0, start, i), score_part(row, norms, stop, n, i))
-        own_sum = exponentiate(row, start, stop, own)
-        other_sum = exponentiate(row, 0, start, other) + exponentiate(row, stop, n, other)
+        row[i] = -np.inf
+        left, same, right = row[:start], row[start:stop], row[stop:]
+        own = score(same, norms[start:stop])
+        other = max(score(left, norms[:start]), score(right, norms[stop:]))
+        own_sum = exponentiate(same, own)
+        other_sum = exponentiate(left, other) + exponentiate(right, other)
         row[i] = 0
         # The logarithm of the odds (1 - p)/p.
         odds = float(other) - float(own) + np.log(other_sum / own_sum)
         small = np.exp(-abs(odds))
         loss[a] = max(odds, 0.0) + np.log1p(small)
-        miss = weight[a] * ((1.0 if odds > 0 else small) / (1 + small))
-        scale_and_add(row, start, stop, number(miss / own_sum), columns)
-        scale_and_add(row, 0, start, number(-miss / other_sum), columns)
-        scale_and_add(row, stop, n, number(-miss / other_sum), columns)
+        miss = weight[a] * np.exp(-power * loss[a]) * ((1.0 if odds > 0 else small) / (1 + small))
+        scale_and_add(same, number(miss / own_sum), columns[start:stop])
+        scale_and_add(left, number(-miss / other_sum), columns[:start])
+        scale_and_add(right, number(-miss / other_sum), columns[stop:])
 
 
 @njit(**OPTIONS)
-def moments_part(row: Any, mixed: Any, bend: Any, start: Any, stop: Any, shift: Any) -> Any:
-    """Return Σ e, Σ e b, Σ e b² and Σ e c over a part of a row; e = exp(score - shift), b and c from other tiles."""
+def moments(row: Any, mixed: Any, bend: Any, shift: Any) -> Any:
+    """Return Σ e, Σ e b, Σ e b² and Σ e c over a row of scores; e = exp(score - shift), b and c from other tiles."""
     zero = row.dtype.type(0)
     total, first, second, third = zero, zero, zero, zero
-    for j in range(start, stop):
+    for j in range(row.shape[0]):
         e = exponential(row[j] - shift)
         eb = e * mixed[j]
         total += e
@@ -110,9 +113,18 @@ def moments_part(row: Any, mixed: Any, bend: Any, start: Any, stop: Any, shift: 
 
 @compiled
 def line_tile(
-    tile: Any, mixed: Any, bend: Any, norms: Any, anchors: Any, starts: Any, stops: Any, weight: Any, sums: Any
+    tile: Any,
+    mixed: Any,
+    bend: Any,
+    norms: Any,
+    anchors: Any,
+    starts: Any,
+    stops: Any,
+    weight: Any,
+    power: Any,
+    sums: Any,
 ) -> None:
-    """Add Σ weight_i · (-log p_i), its first and its second derivative in s to sums (4,), and the last variance term.
+    """Add the objective of `neighbourhood_tile`, its first and its second derivative in s to sums (3,).
 
     Parameters
     ----------
@@ -120,19 +132,19 @@ def line_tile(
         The products <z_i, z_j>; overwritten.
     mixed, bend : array, shape (a, N)
         The first and the second derivative of the squared distances d_ij in s.
-    norms, anchors, starts, stops, weight
+    norms, anchors, starts, stops, weight, power
         As in `neighbourhood_tile`.
-    sums : array of float64, shape (4,)
-        The fourth entry is the sum of weight_i times the variance of `mixed` over all samples, which is not negative.
+    sums : array of float64, shape (3,)
     """
-    n = tile.shape[1]
     for a in range(tile.shape[0]):
-        row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
-        own = score_part(row, norms, start, stop, i)
-        other = max(score_part(row, norms, 0, start, i), score_part(row, norms, stop, n, i))
-        e, eb, ebb, ec = moments_part(row, mixed[a], bend[a], start, stop, own)
-        f, fb, fbb, fc = moments_part(row, mixed[a], bend[a], 0, start, other)
-        g, gb, gbb, gc = moments_part(row, mixed[a], bend[a], stop, n, other)
+        row, b, c, start, stop = tile[a], mixed[a], bend[a], starts[a], stops[a]
+        row[anchors[a]] = -np.inf
+        left, same, right = row[:start], row[start:stop], row[stop:]
+        own = score(same, norms[start:stop])
+        other = max(score(left, norms[:start]), score(right, norms[stop:]))
+        e, eb, ebb, ec = moments(same, b[start:stop], c[start:stop], own)
+        f, fb, fbb, fc = moments(left, b[:start], c[:start], other)
+        g, gb, gbb, gc = moments(right, b[stop:], c[stop:], other)
         f, fb, fbb, fc = f + g, fb + gb, fbb + gbb, fc + gc
         odds = float(other) - float(own) + np.log(f / e)
         small = np.exp(-abs(odds))
@@ -142,10 +154,16 @@ def line_tile(
         variance, other_variance = ebb / e - mean * mean, fbb / f - other_mean * other_mean
         gap = mean - other_mean
         whole = hit * variance + miss * other_variance + hit * miss * gap * gap
-        sums[0] += weight[a] * (max(odds, 0.0) + np.log1p(small))
-        sums[1] += weight[a] * miss * gap
-        sums[2] += weight[a] * (miss * (ec / e - fc / f) - variance + whole)
-        sums[3] += weight[a] * whole
+        # The loss u = -log p, its derivatives, and those of (1 - exp(-q u))/q.
+        loss, slope, curvature = (
+            max(odds, 0.0) + np.log1p(small),
+            miss * gap,
+            miss * (ec / e - fc / f) - variance + whole,
+        )
+        outer = weight[a] * np.exp(-power * loss)
+        sums[0] += weight[a] * (loss if power == 0 else -np.expm1(-power * loss) / power)
+        sums[1] += outer * slope
+        sums[2] += outer * (curvature - power * slope * slope)
 
 
 @compiled
@@ -158,9 +176,10 @@ def curvature_tile(tile: Any, mixed: Any, norms: Any, anchors: Any, weight: Any,
     n, form = tile.shape[1], 0.0
     for a in range(tile.shape[0]):
         row, i = tile[a], anchors[a]
-        shift = score_part(row, norms, 0, n, i)
-        total, first, second, _ = moments_part(row, mixed[a], mixed[a], 0, n, shift)
-        exponentiate(row, 0, n, shift)
+        row[i] = -np.inf
+        shift = score(row, norms)
+        total, first, second, _ = moments(row, mixed[a], mixed[a], shift)
+        exponentiate(row, shift)
         row[i] = 0
         mean = first / total
         form += weight[a] * (second / total - mean * mean)

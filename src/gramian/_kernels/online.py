@@ -11,7 +11,7 @@ import numpy as np
 
 from gramian._kernels.compiled import compiled_slowly, helper
 from gramian._kernels.products import subtract
-from gramian._kernels.rows import add_outer, as_kernel_input, project, read_vector
+from gramian._kernels.rows import add_outer, as_kernel_input, project, read_vector, row_workspace
 
 # Rank-one updates between two corrections of the rounding errors that they accumulate.
 CORRECT_EVERY = 256
@@ -98,6 +98,15 @@ def squared_root_product(R: Any, u: Any, k: Any) -> Any:
 
 
 @helper
+def absolute_sum(u: Any, k: Any) -> Any:
+    """Return Σ |u[k]|."""
+    total = u.dtype.type(0)
+    for i in range(u.shape[1]):
+        total += abs(u[k, i])
+    return total
+
+
+@helper
 def read_and_predict(
     X: Any, columns: Any, edges: Any, indices: Any, row: Any, F: Any, R: Any, V: Any, at: Any, listed: Any, u: Any
 ) -> Any:
@@ -152,8 +161,7 @@ def sum_batch(
         value += slope * (prediction - y)
         for k in range(2 if indices.shape[1] > 2 else 1):
             add_outer(slope if k == 0 else -slope, u, V, at, k, D)
-            for i in range(u.shape[1]):
-                size += abs(slope * u[k, i])
+            size += abs(slope) * absolute_sum(u, k)
     return BatchSums(value, zero, size)
 
 
@@ -177,7 +185,7 @@ def flat_online(
     For each batch G -= s · 2 G M, where M (d, d) is the mean of slope · v vᵀ over the batch.
     """
     r, d = G.shape
-    V, at, listed = np.zeros((2, d), G.dtype), np.zeros((2, d + 1), np.int32), np.zeros((2, d), np.bool_)
+    V, at, listed = row_workspace(edges, d, G)
     z, D, none = np.empty((2, r), G.dtype), np.zeros((r, d), G.dtype), G[:0]
     skipped = 0
     for batch in range(steps.shape[0]):
@@ -193,8 +201,7 @@ def flat_online(
             count = 0 if slope == 0 else 2 if indices.shape[1] > 2 else 1
             size = 0.0
             for k in range(count):
-                for i in range(r):
-                    size += abs(slope * z[k, i])
+                size += abs(slope) * absolute_sum(z, k)
             done = np.isfinite(size)
             for k in range(count if done else 0):
                 add_outer(-slope if k == 0 else slope, z, V, at, k, G)

@@ -11,7 +11,7 @@ from gramian._kernels.compiled import compiled_slowly, helper
 from gramian._kernels.limits import LARGEST_EXPONENT, LONGEST
 from gramian._kernels.online import CORRECT_EVERY, read_and_predict, squared_norm, sum_batch, weighted_slope
 from gramian._kernels.products import multiply, row_products, subtract
-from gramian._kernels.rows import squared_length
+from gramian._kernels.rows import row_workspace, squared_length
 
 
 @helper
@@ -43,30 +43,52 @@ def compose(values: Any, V: Any, out: Any) -> None:
 
 
 @helper
+def root_product(R: Any, u: Any, z: Any) -> Any:
+    """Write Rᵀ u[0] into z (r,), for a root R (r, r), and return its squared length."""
+    r, square = R.shape[0], R.dtype.type(0)
+    for k in range(r):
+        z[k] = 0
+    for i in range(r):
+        for k in range(r):
+            z[k] += u[0, i] * R[i, k]
+    for k in range(r):
+        square += z[k] * z[k]
+    return square
+
+
+@helper
 def polar_single_step(
-    slope: Any, square_z: Any, s: Any, lam: Any, V: Any, at: Any, u: Any, z: Any, w: Any, q: Any, U: Any, R: Any
+    slope: Any,
+    square_u: Any,
+    square_z: Any,
+    s: Any,
+    lam: Any,
+    V: Any,
+    at: Any,
+    u: Any,
+    z: Any,
+    w: Any,
+    q: Any,
+    U: Any,
+    R: Any,
 ) -> Any:
     """Take one polar step for one measurement v vᵀ, in place on U and R, in O(d r + r²); return False if not finite.
 
     In the notation of an untransposed frame U (d, r): with u = Uᵀv, z = Rᵀu, w = R z and h = v - U u, the tangent is
     ξ = -α h wᵀ, and the polar factor of U + ξ differs from U by a matrix of rank one. R is multiplied by the
-    exponential of a multiple of z zᵀ, which changes it by a matrix of rank one too. V, at and u (2, r) are of the
-    vector v; z, w (r,) and q (d,) are workspace.
+    exponential of a multiple of z zᵀ, which changes it by a matrix of rank one too. V, at, u (2, r) and z (r,) are of
+    the vector v; w (r,) and q (d,) are workspace.
     """
     r, d = U.shape
     if slope == 0:
         return True
-    square_u, square_w = U.dtype.type(0), U.dtype.type(0)
-    for k in range(r):
-        square_u += u[0, k] * u[0, k]
-        z[k] = 0
-        for i in range(r):
-            z[k] += R[i, k] * u[0, i]
+    square_w = U.dtype.type(0)
     for i in range(r):
-        w[i] = 0
+        total = U.dtype.type(0)
         for k in range(r):
-            w[i] += R[i, k] * z[k]
-        square_w += w[i] * w[i]
+            total += R[i, k] * z[k]
+        w[i] = total
+        square_w += total * total
     square_v = squared_length(V, at)
     if not np.isfinite(slope * square_v * square_w * square_z):
         return False
@@ -163,10 +185,10 @@ def polar_online(
 ) -> Any:
     """Run online descent in the polar geometry, in place on U (r, d), R (r, r); return how many steps were skipped."""
     r, d = U.shape
-    V, at, listed = np.zeros((2, d), U.dtype), np.zeros((2, d + 1), np.int32), np.zeros((2, d), np.bool_)
+    V, at, listed = row_workspace(edges, d, U)
     u, z, w, q = np.empty((2, r), U.dtype), np.empty(r, U.dtype), np.empty(r, U.dtype), np.empty(d, U.dtype)
     MU, xi, small = np.zeros((r, d), U.dtype), np.zeros((r, d), U.dtype), np.zeros((2, r, r), U.dtype)
-    skipped = 0
+    none, skipped = R[:0], 0
     for batch in range(steps.shape[0]):
         start, stop = batch * p, min((batch + 1) * p, order.shape[0])
         s = steps[batch]
@@ -174,9 +196,10 @@ def polar_online(
             s /= max(squared_norm(R), 1)
         if stop - start == 1 and indices.shape[1] < 3:
             row = order[start]
-            prediction = read_and_predict(X, columns, edges, indices, row, U, R, V, at, listed, u)
+            square_u = read_and_predict(X, columns, edges, indices, row, U, none, V, at, listed, u)
+            prediction = root_product(R, u, z)
             slope = weighted_slope(prediction, target[row], sense[row], weight[row])
-            done = polar_single_step(slope, prediction, s, lam, V, at, u, z, w, q, U, R)
+            done = polar_single_step(slope, square_u, prediction, s, lam, V, at, u, z, w, q, U, R)
             if (batch + 1) % CORRECT_EVERY == 0:
                 reorthonormalise(U, R, small, xi)
         else:

@@ -11,7 +11,7 @@ import numpy as np
 from gramian._kernels.compiled import compiled_slowly, helper
 from gramian._kernels.online import CORRECT_EVERY, read_and_predict, squared_norm, sum_batch, weighted_slope
 from gramian._kernels.products import multiply, row_products, subtract
-from gramian._kernels.rows import add_outer, squared_length
+from gramian._kernels.rows import add_outer, row_workspace, squared_length
 
 
 @helper
@@ -194,7 +194,7 @@ def scaled_online(
     For each batch G -= s · 2 (GCGᵀ + η I)⁻¹ G M C⁻¹, where M (d, d) is the mean of slope · v vᵀ over the batch.
     """
     r, d = G.shape
-    V, at, listed = np.zeros((2, d), G.dtype), np.zeros((2, d + 1), np.int32), np.zeros((2, d), np.bool_)
+    V, at, listed = row_workspace(edges, d, G)
     z, w, u, none = np.empty((2, r), G.dtype), np.empty((2, r), G.dtype), np.empty(d, G.dtype), G[:0]
     K, L = np.zeros((r, r), G.dtype), np.zeros((r, r), G.dtype)
     D, spare = np.zeros((r, d), G.dtype), np.zeros((r, d), G.dtype)

@@ -241,11 +241,25 @@ def triangle_unpack(values: Any, n: Any) -> Any:
     return A
 
 
+def count_within(row: Any, squares: Any, limit: Any) -> Any:
+    """Return how many of squares[m] - 2 row[m] are at most the limit."""
+    return np.count_nonzero(squares - 2 * row <= limit)
+
+
+def update_list(row: Any, squares: Any, order: Any, skip: Any, distances: Any, indices: Any) -> None:
+    """Update one list of nearest samples (k,) with the t columns of a row, all but column `skip`."""
+    for m, distance in enumerate(squares - 2 * row):
+        if m != skip and (distance, order[m]) < (distances[-1], indices[-1]):
+            insert_sorted(distance, order[m], distances, indices)
+
+
 def update_neighbours(
     products: Any,
     squares: Any,
     anchors: Any,
-    labels: Any,
+    starts: Any,
+    stops: Any,
+    order: Any,
     start: Any,
     same_distances: Any,
     same_indices: Any,
@@ -255,19 +269,20 @@ def update_neighbours(
     """Update each anchor's lists of nearest samples, of its own label and of others, in place, with a new tile."""
     tile = np.arange(start, start + products.shape[1])
     distances = squares[tile] - 2 * products
-    same = labels[anchors][:, None] == labels[tile]
+    same = (starts[:, None] <= tile) & (tile < stops[:, None])
     itself = anchors[:, None] == tile
     lists = ((~same | itself, same_distances, same_indices), (same, other_distances, other_indices))
     for excluded, nearest, indices in lists:
         candidates = np.hstack([nearest, np.where(excluded, np.inf, distances)])
-        candidate_indices = np.hstack([indices, np.where(excluded, -1, tile)])
-        order = np.argsort(candidates, axis=1, kind="stable")[:, : nearest.shape[1]]
-        nearest[:] = np.take_along_axis(candidates, order, axis=1)
-        indices[:] = np.take_along_axis(candidate_indices, order, axis=1)
+        candidate_indices = np.hstack([indices, np.where(excluded, -1, order[tile])])
+        ranks = np.lexsort((candidate_indices, candidates), axis=1)[:, : nearest.shape[1]]
+        nearest[:] = np.take_along_axis(candidates, ranks, axis=1)
+        indices[:] = np.take_along_axis(candidate_indices, ranks, axis=1)
 
 
 def insert_sorted(distance: Any, index: Any, distances: Any, indices: Any) -> None:
-    """Insert a sample into lists (k,) sorted by ascending distance, in place; the last entry is dropped."""
-    place = np.searchsorted(distances[:-1], distance, side="right")
+    """Insert a sample into lists (k,) sorted by ascending distance, then index, in place; the last is dropped."""
+    closer = (distances[:-1] < distance) | ((distances[:-1] == distance) & (indices[:-1] <= index))
+    place = np.count_nonzero(closer)
     distances[place:] = np.r_[distance, distances[place:-1]]
     indices[place:] = np.r_[index, indices[place:-1]]

@@ -6,10 +6,11 @@ i is p_i = Σ_j q_ij y_j, where q_ij = exp(-d_ij) / Σ_k exp(-d_ik) over j ≠ i
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from gramian._kernels.compiled import OPTIONS, compiled
-from gramian._kernels.neighbourhoods import exponentiate, score_part
+from gramian._kernels.neighbourhoods import exponentiate, score
 
 
 @njit(**OPTIONS)
@@ -24,9 +25,8 @@ def weighted_sum(row: Any, values: Any) -> Any:
 @njit(**OPTIONS)
 def regress(row: Any, norms: Any, skip: Any, targets: Any) -> Any:
     """Replace products by exp(score - largest score), that of the anchor by 0; return their sum, and p_i."""
-    n = len(row)
-    shift = score_part(row, norms, 0, n, skip)
-    total = exponentiate(row, 0, n, shift)
+    row[skip] = -np.inf
+    total = exponentiate(row, score(row, norms))
     row[skip] = 0
     return total, weighted_sum(row, targets) / total
 

@@ -16,7 +16,7 @@ from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples
 from gramian.supervision.pairs import Bounds, read_bounds
 from gramian.supervision.sampling import as_generator
-from gramian.supervision.tuples import holds_tuples, tuples_of_points
+from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -58,12 +58,12 @@ class PairLearner(Protocol):
 def learn_from_pairs(
     learner: Any,
     X: Any,
-    supervision: LabelPairs | GivenPairs,
+    supervision: Any,
     calibration: Calibration | None = None,
     *,
     resume: bool = False,
 ) -> Any:
-    """Return the learner, fitted to given pairs or to pairs drawn by class labels.
+    """Return the learner, fitted to given pairs (GivenPairs) or to pairs drawn by class labels (LabelPairs).
 
     If an exception is raised, the learner is unchanged.
     """
@@ -73,7 +73,7 @@ def learn_from_pairs(
         # partial_fit keeps the bounds of the first call.
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
             vars(learner).pop(name, None)
-        if isinstance(supervision, LabelPairs):
+        if supervision.from_labels:
             samples, labels = validate_samples(learner, X, supervision.labels, reset=not resume)
             supervision = replace(supervision, labels=labels).validate(len(samples))
             learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
@@ -81,36 +81,56 @@ def learn_from_pairs(
             samples = validate_samples(learner, X, reset=not resume)
             supervision = supervision.validate(len(samples))
             learner._learn(samples, supervision, resume=resume)
-            if supervision.y is not None:
-                learner._set_threshold_from(X, supervision, calibration, before)
+            if supervision.has_signs:
+                learner._set_threshold_from(samples, supervision, calibration, before)
     return learner
 
 
 class LearnsFromLabels:
-    """The method `fit` of learners of pairs."""
+    """The method `fit` of learners of pairs that have a threshold of their own."""
 
     n_constraints: int | None
+    preprocessor: Any
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from class labels, by random pairs of samples.
+    def fit(self, X: Any, y: Any, *, calibration_params: Any = None) -> Self:
+        """Learn from class labels, by random pairs of samples; or from pairs of points.
 
         Parameters
         ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
-            At least two classes, one of them with two samples.
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves. With a preprocessor: indices (n,) of its samples, or pairs
+            (m, 2) of indices.
+        y : array, shape (n,) or (m,)
+            Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different).
+        calibration_params : dict, optional
+            For pairs, as in `fit_pairs`.
 
         Returns
         -------
         self
         """
+        if holds_tuples(X, self.preprocessor):
+            return self.fit_pairs(X, y=y, calibration_params=calibration_params)
+        check_no_calibration(calibration_params)
+        X = samples_of_indices(X, self.preprocessor)
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints))
+
+    def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
+        """Learn from pairs of samples."""
+        raise NotImplementedError
+
+
+def check_no_calibration(calibration_params: Any) -> None:
+    """Raise a ValueError if a calibration is asked for, but X holds samples."""
+    if calibration_params is not None:
+        raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
 
 
 class LearnsFromBounds:
     """The methods of learners of squared distances that pairs should have at most, at least, or exactly."""
 
     n_constraints: int | None
+    preprocessor: Any
 
     def fit(self, X: Any, y: Any, *, bounds: Any = None, calibration_params: Any = None) -> Self:
         """Learn from class labels, by random pairs of samples; or from pairs of points.
@@ -118,6 +138,8 @@ class LearnsFromBounds:
         Parameters
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves. With a preprocessor: indices (n,) of its samples, or pairs
+            (m, 2) of indices.
         y : array, shape (n,) or (m,)
             Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different).
         bounds : two floats, optional
@@ -129,10 +151,10 @@ class LearnsFromBounds:
         -------
         self
         """
-        if holds_tuples(X, None):
+        if holds_tuples(X, self.preprocessor):
             return self.fit_pairs(X, y=y, bounds=bounds, calibration_params=calibration_params)
-        if calibration_params is not None:
-            raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+        check_no_calibration(calibration_params)
+        X = samples_of_indices(X, self.preprocessor)
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints, bounds=read_bounds(bounds)))
 
     def fit_pairs(
@@ -146,11 +168,31 @@ class LearnsFromBounds:
         bounds: Any = None,
         calibration_params: Any = None,
     ) -> Self:
-        """Learn from pairs of samples; the arguments are those of `MetricLearner.fit_pairs`.
+        """Learn from pairs of samples.
 
-        Percentiles are those under the prior. Pairs of samples that coincide are ignored. X is dense.
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row, dense; or the points of the tuples themselves.
+        pairs : array of int, shape (m, 2)
+            Row indices of X. Pairs of samples that coincide are ignored.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            Whether the squared distance should equal its target, be at most, or be at least the target.
+        bounds : two floats, optional
+            For y: squared distances in place of the percentiles. Pairs of one kind are then sufficient.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
+
+        Returns
+        -------
+        self
         """
-        X, pairs, y = tuples_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         calibration = resolve_calibration(calibration_params, y)
         given = GivenPairs(pairs, target, sense, y, bounds=read_bounds(bounds))
         return learn_from_pairs(self, X, given, calibration)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet_metric import itml_cycle
+from gramian.baselines._endings import Cycles, store_ending, warn_unless_converged
 from gramian.baselines._pair_learning import (
     Constraints,
     LearnsFromBounds,
@@ -22,7 +22,6 @@ from gramian.coordinates import data_unit_of
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs
 from gramian.types import Matrix, Vector
-from gramian.warn import warn_user
 
 __all__ = ["ITML"]
 
@@ -49,6 +48,8 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         The maximum number of cycles over the pairs.
     tol : float
         Cycles stop when Σ |Δλ| is at most tol times the mean of Σ |λ| before and after the cycle.
+    preprocessor : array or data frame, shape (n, d), or None
+        Samples: methods then also take their indices in place of samples and points.
     random_state : int, RandomState, Generator or None
         The seed of the pairs that `fit` draws.
 
@@ -104,6 +105,7 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         n_constraints: int | None = None,
         max_iter: int = 10_000,
         tol: float = 1e-3,
+        preprocessor: Any = None,
         random_state: Any = None,
     ) -> None:
         self.gamma = gamma
@@ -111,6 +113,7 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         self.n_constraints = n_constraints
         self.max_iter = max_iter
         self.tol = tol
+        self.preprocessor = preprocessor
         self.random_state = random_state
 
     def _check_settings(self) -> None:
@@ -140,21 +143,11 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         if not (target > 0).all():
             raise ValueError("target is 0 for a pair of different samples. Give positive squared distances.")
         self.dual_, inverse = np.zeros(len(target)), 1 / target
-        size = 0.0
-        for cycle in range(self.max_iter):
+        cycles = Cycles()
+        while cycles.ending is None:
             moved = itml_cycle(X, first, second, sense, float(self.gamma), A, self.dual_, inverse)
-            before, size = size, float(np.sum(np.abs(self.dual_)))
-            # All dual variables are 0 if every constraint holds under the prior.
-            change = 2 * moved / (before + size) if moved > 0 else 0.0
-            self.n_iter_ = cycle + 1
-            self.converged_ = bool(change <= self.tol)
-            if self.converged_:
-                self.message_ = "relative change of the duals below tol"
-                break
-        else:
-            self.message_ = f"max_iter={self.max_iter} reached"
-            warn_user(
-                f"not converged after max_iter={self.max_iter} cycles: the last changed {change:.1e} of the duals. "
-                "Raise max_iter or tol, or lower gamma.",
-                ConvergenceWarning,
-            )
+            # The change is relative to the mean of the norms before and after.
+            cycles = cycles.after(2 * moved, float(np.sum(np.abs(self.dual_))), max_iter=self.max_iter, tol=self.tol)
+        self.n_iter_ = cycles.n_iter
+        store_ending(self, cycles.ending, cycles.describe(self.max_iter))
+        warn_unless_converged(self, cycles, "cycles", "Raise max_iter or tol, or lower gamma.")

@@ -7,6 +7,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import lego_pass
+from gramian.baselines._endings import store_ending
 from gramian.baselines._pair_learning import (
     LearnsFromBounds,
     learn_from_pairs,
@@ -17,8 +18,10 @@ from gramian.baselines._pair_learning import (
 from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._threshold import resolve_calibration
+from gramian.solvers import Ending
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.tuples import tuples_of_points
+from gramian.supervision.pairs import read_bounds
+from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
 from gramian.types import Matrix
 
 __all__ = ["LEGO"]
@@ -42,6 +45,8 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     n_epochs : int
         The number of passes of a call over its pairs.
+    preprocessor : array or data frame, shape (n, d), or None
+        Samples: methods then also take their indices in place of samples and points.
     random_state : int, RandomState, Generator or None
         The seed of the pairs that `fit` draws, and of their order.
 
@@ -58,6 +63,8 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         The eigenvalues of A, descending.
     threshold_ : float
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
+    converged_ : bool
+        False: there is no stopping rule, all pairs are gone through.
     message_ : str
         Why the last call ended.
     n_features_in_ : int
@@ -80,6 +87,7 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
     """
 
     n_updates_: int
+    converged_: bool
     message_: str
 
     def __init__(
@@ -89,26 +97,35 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         prior: str | Matrix = "identity",
         n_constraints: int | None = None,
         n_epochs: int = 1,
+        preprocessor: Any = None,
         random_state: Any = None,
     ) -> None:
         self.eta = eta
         self.prior = prior
         self.n_constraints = n_constraints
         self.n_epochs = n_epochs
+        self.preprocessor = preprocessor
         self.random_state = random_state
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Continue from the current A with pairs of new labelled samples; the first call is equivalent to `fit`.
+        """Continue from the current A with pairs of new labelled samples, or of points.
+
+        The first call is equivalent to `fit`, whose arguments these are.
 
         Parameters
         ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves.
+        y : array, shape (n,) or (m,)
+            Class labels; for pairs +1 (same) and -1 (different).
 
         Returns
         -------
         self
         """
+        if holds_tuples(X, self.preprocessor):
+            return self.partial_fit_pairs(X, y=y)
+        X = samples_of_indices(X, self.preprocessor)
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(
@@ -119,17 +136,42 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         *,
         target: Any = None,
         sense: Any = None,
+        bounds: Any = None,
         calibration_params: Any = None,
     ) -> Self:
-        """Continue from the current A with new pairs; the arguments are those of `fit_pairs`.
+        """Continue from the current A with new pairs; the first call is equivalent to `fit_pairs`.
 
-        Later calls may have a single pair. If all y are equal, `threshold_` is unchanged.
+        Later calls keep the bounds of the first, and may have a single pair, as may the first one if it has bounds. If
+        all y are equal, `threshold_` is unchanged.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row, dense; or the points of the tuples themselves.
+        pairs : array of int, shape (m, 2)
+            Row indices of X. Pairs of samples that coincide are ignored.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: squared distances should be at most their 5th percentile under the prior for
+            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            Whether the squared distance should equal its target, be at most, or be at least the target.
+        bounds : two floats, optional
+            For y: squared distances in place of the percentiles. Pairs of one kind are then sufficient.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
+
+        Returns
+        -------
+        self
         """
-        X, pairs, y = tuples_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         calibration = resolve_calibration(calibration_params, y)
         resume = hasattr(self, "components_")
         # Later calls keep the bounds of the first.
-        given = GivenPairs(pairs, target, sense, y, one_kind=resume and hasattr(self, "bounds_"))
+        known = resume and hasattr(self, "bounds_")
+        given = GivenPairs(pairs, target, sense, y, bounds=read_bounds(bounds), one_kind=known)
         return learn_from_pairs(self, X, given, calibration, resume=resume)
 
     def _check_settings(self) -> None:
@@ -147,5 +189,5 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         constraints, given = resolve_constraints(X, given, A, getattr(self, "bounds_", None))
         self.__dict__.update(given.summary())
         self.n_updates_ = int(sum(lego_pass(*constraints, float(self.eta), A) for _ in range(self.n_epochs)))
-        self.message_ = f"n_epochs={self.n_epochs} done"
+        store_ending(self, Ending.EXHAUSTED, f"n_epochs={self.n_epochs} done")
         store_matrix(self, A)

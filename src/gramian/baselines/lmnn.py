@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
+from gramian.baselines._endings import store_ending
 from gramian.baselines._pair_learning import validate_samples
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
@@ -22,11 +23,12 @@ from gramian.geometries import Scaled
 from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import ConjugateGradient, minimize
+from gramian.solvers import ConjugateGradient, Ending, minimize
 from gramian.starts import Situation, resolve_start
 from gramian.supervision import LabelTriplets
 from gramian.supervision.sampling import as_generator
 from gramian.supervision.triplets import MARGIN, rescale_to_margin
+from gramian.supervision.tuples import samples_of_indices
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
@@ -38,11 +40,11 @@ WIDTHS = (1.0, 0.1, 0.01)
 ROUND_LENGTH = 50
 #: The maximum number of distances in memory at a time.
 DISTANCES_IN_MEMORY = 2**22
-#: If two rounds leave more than half of the objective to unknown triplets, all are taken, if they are at most so many.
+#: The most triplets that are all taken, if two rounds leave more than half of the objective to unknown ones.
 TRIPLETS_IN_MEMORY = 2**23
-#: Of more triplets than this, one in so many is used in the first rounds; a prime, so that impostors take turns.
+#: Of more triplets than this, one in STRIDE is used in the first rounds; a prime, so that impostors take turns.
 TRIPLETS_IN_PART, STRIDE = 2**20, 13
-#: Triplets whose distances differ by less than so many margins are nearly violated.
+#: Triplets whose distances differ by less than this number of margins are nearly violated.
 NEAR_MARGIN = 1.5
 
 
@@ -79,14 +81,16 @@ class LMNN(LearnedDistance, BaseEstimator):
         Rounds stop when the relative change of the objective, and its share due to unknown triplets, are at most tol.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding.
+        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+    preprocessor : array or data frame, shape (n, d), or None
+        Samples: methods then also take their indices in place of samples and points.
     random_state : int, RandomState, Generator or None
         The seed of the principal directions, which are random for more than 2000 features only.
 
     Attributes
     ----------
     components_ : array, shape (r, d)
-        `transform(X) = X @ components_.T`.
+        `transform(X) = X @ components_.T`. Full rank is that of the centred samples, if these are fewer than features.
     objective_ : float
         The final objective, over all impostors and without smoothing.
     spectrum_ : array, shape (r,)
@@ -136,6 +140,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         max_iter: int = 50,
         tol: float = 1e-4,
         n_jobs: int | Execution | None = None,
+        preprocessor: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -146,6 +151,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.preprocessor = preprocessor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -154,6 +160,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         Parameters
         ----------
         X : array, shape (n, d)
+            The samples, one per row.
         y : array, shape (n,)
             At least two classes, one of them with two samples.
 
@@ -164,11 +171,13 @@ class LMNN(LearnedDistance, BaseEstimator):
         with restore_on_failure(self):
             self._check_settings()
             self.__dict__.pop("threshold_", None)
-            X, y = validate_samples(self, X, y)
+            X, y = validate_samples(self, samples_of_indices(X, self.preprocessor), y)
             check_components(self.n_components, X.shape[1], Scaled())
             supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)
-            coordinates = Coordinates.of_distances(X, in_span=False, execution=execution)
+            # The objective does not depend on W outside the span of the samples.
+            in_span = self.n_components is None and isinstance(self.init, str)
+            coordinates = Coordinates.of_distances(X, in_span=in_span, execution=execution)
             rng, labels = as_generator(self.random_state), supervision.labels
             situation = Situation(coordinates.features, rng, execution, coordinates, labels=labels)
             factor = coordinates.to_user(self._minimise(situation, supervision))
@@ -188,7 +197,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         features, labels = situation.features, supervision.labels
         active = supervision.search_all(features.dense(), situation)
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
-        objective, most, geometry = np.inf, self.n_impostors, make_whitened_geometry(features)
+        objective, most = np.inf, self.n_impostors
+        geometry = make_whitened_geometry(features, execution=situation.execution)
         factor, first_round, total, many = start, 0, count_triplets(labels, targets), False
         for index in range(self.max_iter):
             width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
@@ -211,10 +221,9 @@ class LMNN(LearnedDistance, BaseEstimator):
             change = max(abs(before - objective), unknown)
             self.n_iter_, self.objective_ = index + 1, objective
             # A round that reached its limit of iterations may also change little.
-            settled = width == WIDTHS[-1] and result.converged
-            self.converged_ = bool(settled and change <= self.tol * objective)
-            if self.converged_:
-                self.message_ = "relative change of the objective, over all impostors, below tol"
+            settled = width == WIDTHS[-1] and result.ending is not Ending.EXHAUSTED
+            if settled and change <= self.tol * objective:
+                ending = result.ending
                 break
             if index > 0 and unknown > 0.5 * objective and total <= TRIPLETS_IN_MEMORY:
                 # A factor that is fitted to few of many violated triplets is worse than the start.
@@ -223,13 +232,28 @@ class LMNN(LearnedDistance, BaseEstimator):
             elif len(active) < total:
                 active = merge_triplets(active, violated, len(labels))
         else:
-            self.message_ = f"max_iter={self.max_iter} rounds done"
+            ending = Ending.EXHAUSTED
+        self._report_ending(ending, change)
+        return factor
+
+    def _report_ending(self, ending: Ending, change: float) -> None:
+        """Set converged_ and message_; warn unless the stopping rule holds. `change` is that of the last objective."""
+        messages = {
+            Ending.CONVERGED: "relative change of the objective, over all impostors, below tol",
+            Ending.EXHAUSTED: f"max_iter={self.max_iter} rounds done",
+        }
+        store_ending(self, ending, messages.get(ending, ending.value))
+        if ending is Ending.EXHAUSTED:
             warn_user(
                 f"not converged after max_iter={self.max_iter} rounds: the last changed or missed {change:.1e} of an "
-                f"objective of {objective:.1e}. Raise max_iter or tol.",
+                f"objective of {self.objective_:.1e}. Raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        return factor
+        elif ending is Ending.STUCK:
+            warn_user(
+                f"stopped after {self.n_iter_} rounds: {self.message_}. Scale the features of X alike.",
+                ConvergenceWarning,
+            )
 
     def _compute_start(self, situation: Situation, triplets: Matrix) -> Matrix:
         """Return the start (d, r), scaled to the margin."""
@@ -247,7 +271,7 @@ def build_problem(
 ) -> Problem:
     """Return the problem over triplets (m, 3), divided by the number of target pairs, with a smoothed hinge.
 
-    Each triplet stands for so many copies.
+    Each triplet stands for `copies` of itself.
     """
     k, m = len(targets), len(triplets)
     # The linear loss is half the prediction.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from gramian._kernels.logdet import logdet_sweep
+from gramian.baselines._endings import Cycles, store_ending, warn_unless_converged
 from gramian.checks import check_number
 from gramian.coordinates import unit_of
 from gramian.estimators._checks import restore_on_failure
@@ -18,9 +18,16 @@ from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
-from gramian.warn import warn_user
 
 __all__ = ["LogDetKL"]
+
+
+class Projected(NamedTuple):
+    """B Bᵀ (r, r), the dual variables μ (m,), and how the sweeps over the pairs ended."""
+
+    core: Matrix
+    dual: Vector
+    sweeps: Cycles
 
 
 class LogDetKL(KernelMap):
@@ -138,6 +145,7 @@ class LogDetKL(KernelMap):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         y : array, shape (n,)
             Labels of two classes or more.
 
@@ -151,8 +159,8 @@ class LogDetKL(KernelMap):
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             self._check_settings(X.shape[0])
             kernel, rng = self._decompose(X), as_generator(self.random_state)
-            self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
-        self._warn()
+            sweeps = self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
+        warn_unless_converged(self, sweeps, "sweeps", "Raise max_iter or tol, or lower slack.")
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
@@ -161,6 +169,7 @@ class LogDetKL(KernelMap):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         pairs : array of int, shape (m, 2)
             Indices of two different samples.
         target : array, shape (m,), or float
@@ -178,8 +187,8 @@ class LogDetKL(KernelMap):
             bad = np.flatnonzero((constraints.target == 0) & (constraints.sense <= 0))
             if bad.size:
                 raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
-            self._learn(X, self._decompose(X), constraints, as_generator(self.random_state))
-        self._warn()
+            sweeps = self._learn(X, self._decompose(X), constraints, as_generator(self.random_state))
+        warn_unless_converged(self, sweeps, "sweeps", "Raise max_iter or tol, or lower slack.")
         return self
 
     def _check_settings(self, n_samples: int) -> None:
@@ -191,8 +200,8 @@ class LogDetKL(KernelMap):
         check_number("max_iter", self.max_iter, least=1, integer=True)
         check_number("tol", self.tol, least=0)
 
-    def _learn(self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, rng: np.random.Generator) -> None:
-        """Run the projections and set the fitted attributes."""
+    def _learn(self, X: Any, kernel: DecomposedKernel, constraints: KernelPairs, rng: np.random.Generator) -> Cycles:
+        """Run the projections and set the fitted attributes; return how the sweeps ended."""
         rank = len(kernel.values) if self.rank is None else int(self.rank)
         start = kernel_pca(kernel, rank)
         apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
@@ -200,7 +209,7 @@ class LogDetKL(KernelMap):
         # Squared distances near 1: their inverses and their products stay in the range of numbers.
         unit = unit_of(largest(start), 1)
         scaled = constraints._replace(target=constraints.target * unit**2)
-        core, dual = self._project(start * unit, KernelPairs(*(column[apart] for column in scaled)), rng)
+        core, dual, sweeps = self._project(start * unit, KernelPairs(*(column[apart] for column in scaled)), rng)
         self.dual_[apart] = dual * unit**2
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
@@ -209,9 +218,13 @@ class LogDetKL(KernelMap):
         if not np.isfinite(stored).all():
             raise ValueError(f"the embedding of X is outside the range of {X.dtype} numbers. Scale X, or give float64.")
         self._store_map(X, kernel, stored, kernel.solve(embedding, 0.0))
+        self.n_iter_ = sweeps.n_iter
+        assert sweeps.ending is not None
+        store_ending(self, sweeps.ending, sweeps.describe(self.max_iter))
+        return sweeps
 
-    def _project(self, start: Matrix, constraints: KernelPairs, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        """Return B Bᵀ (r, r) and the dual variables μ (m,), after sweeps over the pairs."""
+    def _project(self, start: Matrix, constraints: KernelPairs, rng: np.random.Generator) -> Projected:
+        """Return B Bᵀ, the dual variables, and how sweeps over the pairs ended."""
         G, (first, second) = np.ascontiguousarray(start), np.ascontiguousarray(constraints.pairs.T)
         # A bound "at least 0" always holds: the inverse infinity keeps it inactive.
         target = constraints.target
@@ -219,27 +232,12 @@ class LogDetKL(KernelMap):
         share = 1 / (1 + 1 / self.slack)
         sense = constraints.sense.astype(np.int8)
         core, dual, order = np.eye(G.shape[1]), np.zeros(len(sense)), np.arange(len(sense))
-        size, self.converged_ = 0.0, False
-        for sweep in range(self.max_iter):
+        sweeps = Cycles()
+        while sweeps.ending is None:
             if self.shuffle:
                 rng.shuffle(order)
-            self._change = logdet_sweep(G, first, second, inverse, sense, share, order, dual, core)
-            before, size = size, float(np.linalg.norm(dual))
-            self.n_iter_, self.converged_ = sweep + 1, self._change <= self.tol * (before + size)
-            if self.converged_ or not np.isfinite(size):
-                break
-        self.message_ = (
-            "relative change of the duals below tol" if self.converged_ else f"max_iter={self.max_iter} reached"
-        )
+            moved = logdet_sweep(G, first, second, inverse, sense, share, order, dual, core)
+            sweeps = sweeps.after(moved, float(np.linalg.norm(dual)), max_iter=self.max_iter, tol=self.tol)
         if not np.isfinite(core).all():
             raise ValueError("the kernel is no longer finite: the bounds contradict each other. Lower slack.")
-        return core, dual
-
-    def _warn(self) -> None:
-        """Issue a ConvergenceWarning if the sweeps did not converge."""
-        if not self.converged_:
-            warn_user(
-                f"not converged after max_iter={self.max_iter} sweeps: in the last one the dual variables changed by "
-                f"{self._change:.2e}, of {np.abs(self.dual_).sum():.2e}. Raise max_iter or tol, or lower slack.",
-                ConvergenceWarning,
-            )
+        return Projected(core, dual, sweeps)

@@ -8,12 +8,14 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import BaseEstimator
 
+from gramian.baselines._endings import store_ending
 from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import check_number, check_powers
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
+from gramian.solvers import Ending
 from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.tuples import tuples_of_points
+from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
@@ -34,6 +36,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         n (n - 1)/2, the number of different pairs of n samples, and at most 30,000.
     n_epochs : int
         The number of passes of a call over its pairs.
+    preprocessor : array or data frame, shape (n, d), or None
+        Samples: methods then also take their indices in place of samples and points.
     random_state : int, RandomState, Generator or None
         The seed of the pairs that `fit` draws, and of their order.
 
@@ -50,6 +54,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         `calibrate_threshold`.
     n_updates_ : int
         The number of steps in the last call.
+    converged_ : bool
+        False: there is no stopping rule, all pairs are gone through.
     message_ : str
         Why the last call ended.
     n_features_in_ : int
@@ -71,11 +77,20 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
 
     bias_: float
     n_updates_: int
+    converged_: bool
     message_: str
 
-    def __init__(self, *, n_constraints: int | None = None, n_epochs: int = 1, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        n_constraints: int | None = None,
+        n_epochs: int = 1,
+        preprocessor: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.n_constraints = n_constraints
         self.n_epochs = n_epochs
+        self.preprocessor = preprocessor
         self.random_state = random_state
 
     def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
@@ -84,6 +99,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         Parameters
         ----------
         X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row; or the points of the tuples themselves.
         pairs : array of int, shape (m, 2)
             Row indices of X. Pairs of samples that coincide are ignored.
         y : array of +1 and -1, shape (m,)
@@ -96,27 +112,51 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         -------
         self
         """
-        X, pairs, y = tuples_of_points(X, pairs, y)
+        X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
         return learn_from_pairs(self, X, given, calibration)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Continue from the current (A, b) with pairs of new labelled samples; the first call is equivalent to `fit`.
+        """Continue from the current (A, b) with pairs of new labelled samples, or of points.
+
+        The first call is equivalent to `fit`, whose arguments these are.
 
         Parameters
         ----------
-        X : array, shape (n, d)
-        y : array, shape (n,)
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves.
+        y : array, shape (n,) or (m,)
+            Class labels; for pairs +1 (same) and -1 (different).
 
         Returns
         -------
         self
         """
+        if holds_tuples(X, self.preprocessor):
+            return self.partial_fit_pairs(X, y=y)
+        X = samples_of_indices(X, self.preprocessor)
         return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
-        """Continue from the current (A, b) with new pairs; the arguments are those of `fit_pairs`."""
-        X, pairs, y = tuples_of_points(X, pairs, y)
+        """Continue from the current (A, b) with new pairs; the first call is equivalent to `fit_pairs`.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row; or the points of the tuples themselves.
+        pairs : array of int, shape (m, 2)
+            Row indices of X. Pairs of samples that coincide are ignored.
+        y : array of +1 and -1, shape (m,)
+            +1 for near pairs, -1 for far pairs. Pairs of one kind are sufficient.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`: `calibrate_threshold` then sets `threshold_`, in place of √b, if
+            the pairs are of both kinds.
+
+        Returns
+        -------
+        self
+        """
+        X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
         return learn_from_pairs(self, X, given, calibration, resume=hasattr(self, "components_"))
 
@@ -150,7 +190,8 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
                 if moved is not A:
                     A, b = project_onto_cone(moved, b, sign)
                     self.n_updates_ += 1
-        self.bias_, self.message_ = float(b), f"n_epochs={self.n_epochs} done"
+        self.bias_ = float(b)
+        store_ending(self, Ending.EXHAUSTED, f"n_epochs={self.n_epochs} done")
         store_matrix(self, A)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -112,6 +112,7 @@ class KernelSpectralRegression(KernelMap):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         y : array, shape (n,)
             Labels of two classes or more.
 
@@ -133,6 +134,7 @@ class KernelSpectralRegression(KernelMap):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         pairs : array of int, shape (m, 2)
             Indices of two different samples. A pair given with both signs counts as dissimilar.
         y : array of +1 and -1, shape (m,)
@@ -181,7 +183,14 @@ def build_graph(K: Matrix, n_neighbors: int, pairs: Matrix, same: Vector) -> Mat
     return N
 
 
-def compute_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
+class Responses(NamedTuple):
+    """The leading eigenvalues (k,) of a graph, descending, and the responses (n, k)."""
+
+    values: Vector
+    responses: Matrix
+
+
+def compute_responses(N: Matrix, rank: int) -> Responses:
     """Return the leading eigenvalues (k,), descending, of D^{-1/2} N D^{-1/2} and the responses D^{-1/2} q, (n, k).
 
     The trivial eigenvector D^{1/2} 1 and eigenvalues that are not positive are omitted, so that k <= rank.
@@ -196,4 +205,4 @@ def compute_responses(N: Matrix, rank: int) -> tuple[Vector, Matrix]:
     kept = np.flatnonzero(values > SMALLEST_EIGENVALUE)[::-1]
     if not kept.size:
         raise ValueError("the graph has no positive eigenvalues: it has too many edges. Lower n_neighbors.")
-    return values[kept], inverse[:, None] * align_signs(vectors[:, kept])
+    return Responses(values[kept], inverse[:, None] * align_signs(vectors[:, kept]))

@@ -121,7 +121,9 @@ class MaximumVarianceUnfolding(BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
 
         Returns
         -------
@@ -150,7 +152,19 @@ class MaximumVarianceUnfolding(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
-        """Return `embedding_`, shape (n, r), after `fit`."""
+        """Return `embedding_`, shape (n, r), after `fit`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
+        y : ignored
+            Accepted for pipelines; nothing is learned from it.
+
+        Returns
+        -------
+        array, shape (n, r)
+        """
         return self.fit(X).embedding_
 
     def kernel_matrix(self) -> Matrix:

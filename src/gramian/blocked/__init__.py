@@ -5,7 +5,18 @@ beside the blocks, terms of an objective are split over them, and only samples t
 """
 
 from gramian.blocked.features import BlockedFeatures
-from gramian.blocked.opening import compute_values, gather_values, is_blocked, open_blocks
+from gramian.blocked.opening import compute_values, gather_values, is_blocked, name_target, open_blocks, read_targets
+from gramian.blocked.sources import is_in_files
 from gramian.blocked.split import SplitReport
 
-__all__ = ["BlockedFeatures", "SplitReport", "compute_values", "gather_values", "is_blocked", "open_blocks"]
+__all__ = [
+    "BlockedFeatures",
+    "SplitReport",
+    "compute_values",
+    "gather_values",
+    "is_blocked",
+    "is_in_files",
+    "name_target",
+    "open_blocks",
+    "read_targets",
+]

@@ -12,8 +12,10 @@ from gramian.blocked.work import (
     centre_block,
     cut_block,
     gather_rows,
+    keep_present,
     list_extremes,
     list_images,
+    list_present,
     pull_block,
     scale_block,
     stack_features,
@@ -24,11 +26,13 @@ from gramian.coordinates import SMALL, mean_outweighs_spread
 from gramian.execution.dask import Dask
 from gramian.execution.held import Placed
 from gramian.extremes import Extremes
+from gramian.objective import make_explicit
+from gramian.span import WIDE, Columns, is_worth_it
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["BlockedFeatures"]
 
-#: Samples of up to so many bytes in all come to the driver when they are taken; more of them stay on their workers.
+#: The number of bytes up to which samples that are taken come to the driver; more of them stay on their workers.
 GATHERED = 2**26
 
 
@@ -107,6 +111,20 @@ class BlockedFeatures:
         found = self.execution.run(list_extremes, self.shards)[1]
         return Extremes(np.fmin.reduce([each.low for each in found]), np.fmax.reduce([each.high for each in found]))
 
+    def present_columns(self) -> Columns | None:
+        """Return sparse samples without the features that are 0 in all blocks, found in one pass; else None."""
+        if self.n_features <= WIDE:
+            return None
+        found = self.execution.run(list_present, self.shards)[1]
+        if any(each is None for each in found):
+            return None
+        indices = np.unique(np.concatenate(found))
+        if not is_worth_it(indices, self.n_features):
+            return None
+        fewer = self.like(self.execution.run(keep_present, self.shards, indices=indices)[0])
+        fewer.n_features, fewer.columns = len(indices), None
+        return Columns(fewer, indices, self.n_features)
+
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k), on the driver; one pass."""
         return np.concatenate(self.execution.run(list_images, self.shards, B=B)[1])
@@ -146,8 +164,10 @@ class BlockedFeatures:
             rows = np.flatnonzero(rows)
         rows = np.where(rows < 0, rows + len(self), rows)
         size, ascending = self.n_bytes * len(rows) / max(len(self), 1), bool((rows[1:] > rows[:-1]).all())
-        if size > GATHERED and ascending:
-            return self[rows]
+        return self[rows] if size > GATHERED and ascending else self.gather(rows)
+
+    def gather(self, rows: Vector) -> Any:
+        """Return the features of some samples, by index, on the driver."""
         order = np.argsort(rows, kind="stable")
         found, positions = np.unique(rows[order], return_inverse=True)
         owners, parts = self.part_rows(found)
@@ -183,7 +203,7 @@ class BlockedFeatures:
 
     def split_block(self, block: Any) -> list[Any]:
         """Return pieces of a block of these features: what one block can compute stays there."""
-        splits = [split_term(self, term) for term in block.terms]
+        splits = [split_term(self, term) for term in make_explicit(block.terms, self.dtype)]
         report = SplitReport(self.n_blocks)
         for split in splits:
             report = report.plus(split.report)
@@ -192,7 +212,7 @@ class BlockedFeatures:
 
     def dense(self) -> Matrix:
         """Return all samples as an array on the driver, shape (N, d)."""
-        return self.take(slice(None)).dense()
+        return self.gather(np.arange(len(self))).dense()
 
     def stored_rows(self, *, differences: bool) -> None:
         """Return None: the rows are on workers."""

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from gramian.blocked.features import BlockedFeatures
-from gramian.blocked.sources import Source, check_summaries, find_sources, read_block, read_file
+from gramian.blocked.sources import Source, check_summaries, find_sources, is_in_files, read_block, read_file
 from gramian.execution.dask import Dask
 from gramian.execution.held import Opaque, Placed, take_totals
+from gramian.tables import Table, open_table
+from gramian.types import Vector
 
-__all__ = ["compute_values", "gather_values", "is_blocked", "open_blocks"]
+__all__ = ["compute_values", "gather_values", "is_blocked", "name_target", "open_blocks", "read_targets"]
 
 
 def is_blocked(X: Any) -> bool:
-    """Return True for data in blocks: dask arrays and data frames, lists of files, of sparse blocks, or delayed ones.
+    """Return True for data in blocks: dask arrays and frames, tables, lists of files, sparse or delayed blocks.
 
     Examples
     --------
@@ -117,7 +119,7 @@ def gather_values(values: Any) -> Any:
 
     Parameters
     ----------
-    values : array, dask array or series, list of files, or list of arrays, one a block
+    values : array, dask array or series, list of files, or list of arrays, one per block
 
     Examples
     --------
@@ -134,3 +136,37 @@ def gather_values(values: Any) -> Any:
     if isinstance(values, list | tuple) and values and all(isinstance(each, np.ndarray) for each in values):
         return np.concatenate([np.atleast_1d(each) for each in values])
     return values
+
+
+def name_target(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return samples in Parquet files as a table, if y is the name of a column in them, and None; else both as given.
+
+    Examples
+    --------
+    >>> from gramian.blocked import name_target
+    >>> name_target([[1.0]], [0])
+    ([[1.0]], [0])
+    """
+    if not isinstance(y, str) or not is_in_files(X):
+        return X, y
+    if isinstance(X, Table):
+        return open_table(X.files, y, columns=[name for name in X.columns if name != y], dtype=X.dtype), None
+    return open_table(X, y), None
+
+
+def read_targets(table: Table) -> Vector:
+    """Return the targets (n,) of a table on the driver; its first column of features is read beside them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gramian import open_table
+    >>> from gramian.blocked import read_targets
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "data.csv").write_text("a,b,label\\n1,2,0\\n3,4,1\\n")
+    ...     read_targets(open_table(folder, "label"))
+    array([0, 1])
+    """
+    some = open_table(table.files, table.target, columns=table.columns[:1], allow_missing=True)
+    return np.concatenate([batch.y for batch in some if batch.y is not None])

@@ -13,8 +13,9 @@ import scipy.sparse
 from gramian.checks import FLOATS, check_sparse
 from gramian.execution.held import Held
 from gramian.features import Array, Sparse
+from gramian.tables import Table, open_table
 
-__all__ = ["FILES", "Source", "Summary", "find_sources", "read_block", "read_file"]
+__all__ = ["FILES", "Source", "Summary", "TableFile", "find_sources", "is_in_files", "read_block", "read_file"]
 
 #: The endings of files that workers read.
 FILES = (".npy", ".parquet")
@@ -26,6 +27,26 @@ class Source(NamedTuple):
     name: str
     value: Any
     computed: bool = False
+
+
+class TableFile(NamedTuple):
+    """A file of a table, and how it is read: its columns of features, its target, which is left out, and the dtype."""
+
+    path: str
+    columns: tuple[str, ...]
+    target: str | None
+    dtype: str
+    named: bool
+
+    def read(self) -> Any:
+        """Return the features (n, d) of all rows, NaN where they are missing; a data frame if each column is one."""
+        table = open_table(self.path, self.target, columns=self.columns, dtype=self.dtype, allow_missing=True)
+        X = np.concatenate([np.empty((0, table.n_features), self.dtype), *(batch.X for batch in table)])
+        if not self.named:
+            return X
+        import pandas
+
+        return pandas.DataFrame(X, columns=list(self.columns), copy=False)
 
 
 class Summary(NamedTuple):
@@ -49,9 +70,12 @@ def find_sources(X: Any) -> list[Source] | None:
             X = X.rechunk({1: -1})
         delayed = np.ravel(X.to_delayed())
         return [Source(f"block {i} of X", part, computed=True) for i, part in enumerate(delayed)]
+    if isinstance(X, Table):
+        how = (tuple(X.columns), X.target, str(X.dtype), max(X.widths) == 1)
+        return [Source(f"file {file}", TableFile(str(file), *how)) for file in X.files]
     if not isinstance(X, list | tuple) or not X:
         return None
-    if all(isinstance(part, str | PathLike) and Path(part).suffix in FILES for part in X):
+    if is_in_files(X):
         return [Source(f"file {fspath(part)}", fspath(part)) for part in X]
     if all(scipy.sparse.issparse(part) for part in X):
         return [Source(f"block {i} of X", part) for i, part in enumerate(X)]
@@ -60,8 +84,24 @@ def find_sources(X: Any) -> list[Source] | None:
     return None
 
 
-def read_file(path: str) -> Any:
-    """Return the array of a .npy file, or the data frame of a .parquet file."""
+def is_in_files(X: Any) -> bool:
+    """Return True for a table, and for a list of files.
+
+    Examples
+    --------
+    >>> from gramian.blocked import is_in_files
+    >>> is_in_files(["part-0.parquet"]), is_in_files([[1.0, 2.0]])
+    (True, False)
+    """
+    if not isinstance(X, list | tuple):
+        return isinstance(X, Table)
+    return bool(X) and all(isinstance(part, str | PathLike) and Path(part).suffix in FILES for part in X)
+
+
+def read_file(path: Any) -> Any:
+    """Return the array of a .npy file, the data frame of a .parquet file, or the features of the file of a table."""
+    if isinstance(path, TableFile):
+        return path.read()
     if Path(path).suffix == ".npy":
         return np.load(path)
     import pandas
@@ -70,10 +110,10 @@ def read_file(path: str) -> Any:
 
 
 def read_block(name: str, value: Any, allow_missing: bool) -> Held:
-    """Read a block on a worker: its features, and a summary for the driver; errors are told there, with their block."""
+    """Read a block on a worker: its features, and a summary for the driver, which reports errors with their block."""
     try:
         value = value.content if hasattr(value, "content") else value
-        value = read_file(value) if isinstance(value, str) else value
+        value = read_file(value) if isinstance(value, str | TableFile) else value
         columns = tuple(value.columns) if hasattr(value, "columns") else None
         features = as_block(value, allow_missing)
     except (ValueError, TypeError, OSError, MemoryError) as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SplitReport", "split_term"]
 
-#: A block of samples from several blocks has at least so many measurements.
+#: A block of samples from several blocks has at least this number of measurements.
 LEAST_ACROSS = 4096
 #: Where measurements keep the indices of their samples.
 INDICES = ("pairs", "triplets", "quadruplets")

@@ -11,14 +11,17 @@ from gramian.execution.held import Held, Opaque
 from gramian.extremes import Extremes, extremes_of
 from gramian.features import Array, Centred, Features, Sparse
 from gramian.objective import Block
+from gramian.span import keep_columns
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "centre_block",
     "cut_block",
     "gather_rows",
+    "keep_present",
     "list_extremes",
     "list_images",
+    "list_present",
     "make_block",
     "pull_block",
     "scale_block",
@@ -37,6 +40,16 @@ def list_extremes(features: Any) -> tuple[None, list[Extremes]]:
 def list_images(features: Features, *, B: Matrix) -> tuple[None, list[Matrix]]:
     """List the images of the samples."""
     return None, [features.image(B.astype(features.dtype, copy=False))]
+
+
+def list_present(features: Any) -> tuple[None, list[Vector | None]]:
+    """List the columns of a sparse block that have entries; None for a dense one."""
+    return None, [np.unique(features.X.indices) if isinstance(features, Sparse) else None]
+
+
+def keep_present(features: Any, *, indices: Vector) -> tuple[Sparse, None]:
+    """Keep the columns of these indices alone."""
+    return keep_columns(features.X, indices), None
 
 
 def sum_columns(features: Any) -> tuple[None, Vector]:

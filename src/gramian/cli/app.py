@@ -14,6 +14,7 @@ import typer
 import gramian
 from gramian.cli.mistakes import explain
 from gramian.cli.screen import note, say
+from gramian.interrupts import interrupts_raised
 
 __all__ = ["app", "run"]
 
@@ -255,7 +256,7 @@ def run(arguments: list[str]) -> int:
     """
     debug = "--debug" in arguments
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), interrupts_raised():
             warnings.showwarning = show_warning  # type: ignore[assignment]
             app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
     except SystemExit as end:

@@ -24,7 +24,7 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Score", "evaluate_file", "make_methods", "score_method"]
 
-#: Retrieval is judged by so many nearest rows.
+#: The number of nearest rows by which retrieval is judged.
 RETRIEVED = 10
 
 

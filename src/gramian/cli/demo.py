@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import gramian
 from gramian.cli.mistakes import check_folder
-from gramian.cli.screen import announced, counting, note, print_table, say
+from gramian.cli.screen import announce_compilations, counting, note, print_table, say
 from gramian.estimators import MetricLearner
 from gramian.execution import one_blas_thread
 from gramian.progress import shows_bars
@@ -90,7 +90,7 @@ def compare(digits: Digits) -> Outcome:
     learners = {}
     # On a terminal each fit has a bar of its own.
     bars = shows_bars()
-    with counting("learning", len(SIZES), quiet=bars) as bar, announced(not bars):
+    with counting("learning", len(SIZES), quiet=bars) as bar, announce_compilations(not bars):
         for size in SIZES:
             if bars:
                 note(f"{size} numbers a digit:")

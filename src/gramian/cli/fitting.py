@@ -33,11 +33,11 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Request", "fit_file"]
 
-#: The number of components is chosen on at most so many random rows.
+#: The number of components is chosen on at most this number of random rows.
 CHOOSING = 5000
-#: The folds of that choice; fewer if no class has so many rows.
+#: The folds of that choice; fewer if no class has as many rows.
 FOLDS = 5
-#: A stream starts from so many random rows of the whole file, and then reads it in chunks of so many.
+#: The number of random rows of the whole file that a stream starts from, and of the rows of its chunks.
 FIRST, CHUNK = 20_000, 20_000
 
 
@@ -69,10 +69,10 @@ def fit_file(request: Request) -> Any:
             # Tuples name rows of the file: all of them are read.
             reading = replace(request.reading, max_rows=0, keep_unlabelled=True) if tuples else request.reading
             table = load_table(request.path, reading)
-            tell_sample(request, table)
+            report_sample(request, table)
             model = fit_table(request, table, execution)
     gramian.save(model, request.out)
-    tell_result(request, model)
+    report_result(request, model)
     return model
 
 
@@ -118,7 +118,7 @@ def open_execution(request: Request) -> Any:
     return nullcontext(Dask(client))
 
 
-def tell_sample(request: Request, table: Table) -> None:
+def report_sample(request: Request, table: Table) -> None:
     """Tell how many rows are learned from, if not all."""
     if 0 < request.reading.max_rows < table.n_rows:
         note(
@@ -246,7 +246,7 @@ def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: An
     learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
 
 
-def tell_result(request: Request, model: Pipeline) -> None:
+def report_result(request: Request, model: Pipeline) -> None:
     """Write what was learned, where it is, and what to do with it."""
     learner = model.steps[-1][1]
     r, d = learner.components_.shape

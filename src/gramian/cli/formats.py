@@ -20,7 +20,7 @@ KINDS = {
     "svmlight": (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz"),
 }
 DELIMITERS = ",;\t|"
-#: So many lines tell the dialect of a CSV file.
+#: The number of lines that the dialect of a CSV file is found from.
 FIRST_LINES = 20
 BLOCK_BYTES, BLOCK_ROWS = 1 << 22, 1 << 16
 #: Cells that stand for missing values, besides empty ones.

@@ -23,7 +23,7 @@ from gramian.types import Matrix, Vector
 __all__ = ["OUTPUTS", "find_neighbours", "map_file"]
 
 OUTPUTS = (".csv", ".parquet", ".npz")
-#: So many queries are shown as a table; more need a file.
+#: The largest number of queries that are shown as a table; more need a file.
 MOST_SHOWN = 20
 
 

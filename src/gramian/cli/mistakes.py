@@ -1,4 +1,4 @@
-"""Mistakes of users: each is told in a sentence or two, without a traceback."""
+"""Mistakes of users: each is reported in a sentence or two, without a traceback."""
 
 from __future__ import annotations
 

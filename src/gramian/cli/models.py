@@ -30,7 +30,7 @@ __all__ = [
     "without_settings",
 ]
 
-#: Of a column of text that the user names, so many categories have a number of their own.
+#: Of a column of text that the user names, the number of categories with a number of their own.
 MOST_CATEGORIES = 40
 
 
@@ -52,17 +52,17 @@ def make_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
 
 
 def fit_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
-    """Return the fitted steps before a learner; columns without values are told, and left out."""
+    """Return the fitted steps before a learner; columns without values are reported, and left out."""
     if not issparse(X):
-        tell_empty_columns(X)
+        report_empty_columns(X)
     with warnings.catch_warnings():
-        # Columns without values are told above, in words of ours.
+        # Columns without values are reported above, in words of ours.
         warnings.filterwarnings("ignore", message="Skipping features without any observed values")
         warnings.filterwarnings("ignore", message=".*could not be parsed.*|.*Could not infer format.*")
         return make_preparation(X, texts).fit(X)
 
 
-def tell_empty_columns(X: Any) -> None:
+def report_empty_columns(X: Any) -> None:
     """Tell which columns have no values; raise a Mistake if none has any."""
     if hasattr(X, "columns"):
         empty = [str(name) for name in X.columns if X[name].isna().all()]

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Counted", "announced", "counting", "note", "print_table", "say"]
+__all__ = ["Counted", "announce_compilations", "counting", "note", "print_table", "say"]
 
-#: Without a terminal there is a line every so many seconds.
+#: Without a terminal there is a line whenever this number of seconds has passed.
 BETWEEN_LINES = 5.0
 
 
@@ -121,7 +121,7 @@ class Announcer:
 
 
 @contextmanager
-def announced(wanted: bool) -> Iterator[None]:
+def announce_compilations(wanted: bool) -> Iterator[None]:
     """Return a context in which long compilations are announced, if wanted."""
     from gramian._kernels.compiled import WATCHERS
 

@@ -72,7 +72,7 @@ class Kept(NamedTuple):
 
 
 class Sampler:
-    """Keeps a random sample of at most so many rows of a stream, 0 for all rows, in their order."""
+    """Keeps a random sample of at most `size` rows of a stream, 0 for all rows, in their order."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size, self.rng = size, np.random.default_rng(seed)

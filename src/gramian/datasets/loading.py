@@ -103,7 +103,7 @@ def prepare(dataset: Dataset, entry: Entry) -> Dataset:
         path = store.find_file(entry.file or dataset.name)
         if path is None:
             raise
-        raise store.DatasetDamaged.because(path, error) from error
+        raise store.DatasetDamaged.for_file(path, error) from error
 
 
 def check_dtype(dtype: Any) -> np.dtype:

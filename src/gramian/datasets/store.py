@@ -51,7 +51,7 @@ class DatasetDamaged(ValueError):
     """
 
     @classmethod
-    def because(cls, path: Path, cause: object) -> DatasetDamaged:
+    def for_file(cls, path: Path, cause: object) -> DatasetDamaged:
         """Return the error for a file, with its cause and what to do."""
         words = str(cause).rstrip(". ")
         return cls(f"{path} cannot be used: {words}. Delete it and load again, or replace it by an intact copy.")
@@ -105,7 +105,7 @@ def read(path: Path, size: tuple[int, int, int], missing: bool = False) -> Datas
         raise
     except Exception as error:
         # `zipfile`, `zlib` and `struct` raise what they like on damaged files.
-        raise DatasetDamaged.because(path, str(error) or type(error).__name__) from error
+        raise DatasetDamaged.for_file(path, str(error) or type(error).__name__) from error
 
 
 def limits_of(path: Path, size: tuple[int, int, int]) -> Callable[[str], int]:

@@ -14,12 +14,14 @@ from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_callback, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
-from gramian.execution import Execution, resolve_execution
+from gramian.estimators._online import is_online
+from gramian.execution import Execution, Serial, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
 from gramian.objective import Problem
 from gramian.progress import make_reporter
 from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
+from gramian.starts.moments import second_moment
 from gramian.supervision.sampling import as_generator
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -29,8 +31,9 @@ __all__ = ["PSDEstimator", "check_finite", "make_whitened_geometry", "supports_p
 # The largest number of features for which the d x d second moment of the data is computed.
 LARGEST_MOMENT = 500
 RIDGE = 1e-5
-# The second moment is estimated from this many samples per feature.
-SAMPLES_PER_FEATURE = 20
+# The second moment is estimated from this many samples per feature, and from up to ten times as many where that takes
+# no longer than one product of the data with a factor, and they have no more than MOST_ENTRIES entries.
+SAMPLES_PER_FEATURE, MOST_PER_FEATURE, MOST_ENTRIES = 20, 200, 2**22
 
 
 class PSDEstimator(BaseEstimator):
@@ -87,16 +90,21 @@ class PSDEstimator(BaseEstimator):
         check_number("batch_size", self.batch_size, least=1, integer=True)
         check_number("tol", self.tol, least=0)
         solver = resolve_part("solver", self.solver, SOLVERS, Solver)
-        if isinstance(solver, Online) and isinstance(self.solver, str):
+        if isinstance(self.solver, str) and isinstance(solver, Online):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _open_journal(self, cost_scale: float = 1.0) -> Journal:
-        """Return the journal of one fit, with its clock started."""
+    def _open_journal(self, cost_scale: float = 1.0, *, resume: bool = False) -> Journal:
+        """Return the journal of one fit, or of one more call of partial_fit, with its clock started.
+
+        Ctrl-C ends a fit at the best point so far, unless it is to be resumed from a checkpoint.
+        """
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         check_number("verbose", verbose, least=0, integer=True)
         check_callback(self.callback)
-        return Journal(self.callback, make_reporter(self.verbose), cost_scale)
+        journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
+        journal.keeps_best = not resume and self.checkpoint is None
+        return journal
 
     def _minimize(
         self,
@@ -171,20 +179,27 @@ def check_finite(factor: Matrix) -> Matrix:
     return factor
 
 
-def make_whitened_geometry(features: Features) -> Scaled:
-    """Return the scaled geometry, with the second moment (d, d) of the data unless d is large or exceeds n."""
+def make_whitened_geometry(
+    features: Features, *, rank: int = 0, gaussian: bool = False, execution: Execution | None = None
+) -> Scaled:
+    """Return the scaled geometry, with the second moment (d, d) of the data unless d is large or exceeds n.
+
+    `rank` is that of the factor, if known. If `gaussian`, the metric is that of a regression on Gaussian samples with
+    this moment.
+    """
     n, d = features.shape
     if d > min(n, LARGEST_MOMENT):
         return Scaled()
-    rows = features.take(np.arange(0, n, -(-n // (SAMPLES_PER_FEATURE * d))))
-    moment = rows.pull(rows.dense()) / rows.shape[0]
+    count = max(SAMPLES_PER_FEATURE * d, min(n * rank // d, MOST_PER_FEATURE * d, MOST_ENTRIES // d))
+    rows = features.take(np.arange(0, n, -(-n // count)))
+    moment = second_moment(rows, Serial() if execution is None else execution) / rows.shape[0]
     # The first ridge is for features that are copies of others, the second for features that are always zero.
     own, limits = np.diag(moment), np.finfo(moment.dtype)
-    return Scaled(moment + np.diag(RIDGE * own + max(limits.eps * own.max(), limits.tiny)))
+    return Scaled(moment + np.diag(RIDGE * own + max(limits.eps * own.max(), limits.tiny)), gaussian)
 
 
 def supports_partial_fit(estimator: Any) -> bool:
     """Return True if the solver is online; else raise an AttributeError, as `available_if` expects."""
-    if isinstance(estimator.solver, Online) or estimator.solver == "online":
+    if is_online(estimator.solver):
         return True
     raise AttributeError(f"partial_fit needs solver='online'; this one has solver={estimator.solver!r}.")

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from gramian.blocked import BlockedFeatures, gather_values, is_blocked, open_blocks
+from gramian.blocked import BlockedFeatures, gather_values, is_blocked, name_target, open_blocks, read_targets
+from gramian.estimators._online import is_online
 from gramian.execution import Dask
-from gramian.solvers import Online
+from gramian.tables import Table
 
-__all__ = ["Opened", "closes_cluster", "gather_beside", "open_data", "validate_blocked"]
+__all__ = ["Opened", "close_own_cluster", "gather_beside", "name_target", "open_data", "validate_blocked"]
 
 
 class Opened(NamedTuple):
@@ -32,8 +33,11 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
 
     After a fit from blocks the estimator has `blocks_`, which says how its measurements lie in them.
     """
-    values = gather_beside(X, *values)
+    if values:
+        X, y = name_target(X, values[0])
+        values = gather_beside(X, y, *values[1:])
     check_batch_solver(estimator, X)
+    check_jobs(estimator, X)
     with open_blocks(X, getattr(estimator, "n_jobs", None)) as samples:
         yield Opened(samples, *values)
     estimator.__dict__.pop("blocks_", None)
@@ -42,7 +46,7 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
 
 
 @contextmanager
-def closes_cluster(estimator: Any) -> Iterator[None]:
+def close_own_cluster(estimator: Any) -> Iterator[None]:
     """Return a context that closes the cluster which the execution of an estimator starts by itself in it."""
     execution = estimator.n_jobs
     running = not isinstance(execution, Dask) or execution.running
@@ -56,16 +60,33 @@ def closes_cluster(estimator: Any) -> Iterator[None]:
 def check_batch_solver(estimator: Any, X: Any) -> None:
     """Raise a ValueError if samples in blocks are to be learned from in mini-batches."""
     solver = getattr(estimator, "solver", None)
-    if is_blocked(X) and (isinstance(solver, Online) or (isinstance(solver, str) and solver == "online")):
+    if is_blocked(X) and is_online(solver):
         raise ValueError(
             f"X is in blocks on workers, but solver={solver!r} reads single samples. Choose solver='cg', or call "
             "partial_fit with one block after the other in memory."
         )
 
 
-def gather_beside(X: Any, *values: Any) -> tuple[Any, ...]:
-    """Return what belongs to samples in blocks as arrays on the driver; beside other samples as it is."""
-    return tuple(gather_values(value) for value in values) if is_blocked(X) else values
+def check_jobs(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if a number of threads is given for samples in blocks on workers."""
+    n_jobs = getattr(estimator, "n_jobs", None)
+    if n_jobs is not None and not isinstance(n_jobs, Dask) and is_blocked(X):
+        raise ValueError(
+            f"n_jobs={n_jobs!r} counts threads, but X is in blocks on the workers of a cluster. Set n_jobs=None for "
+            "the cluster of the context, or a local one, or n_jobs=Dask(client)."
+        )
+
+
+def gather_beside(X: Any, y: Any, *values: Any) -> tuple[Any, ...]:
+    """Return y and more of samples in blocks as arrays on the driver; beside other samples as it is.
+
+    If y is None, and X is a table with a target, y is read from there.
+    """
+    if isinstance(X, Table) and X.target is not None:
+        if y is not None:
+            raise ValueError(f"y is given, but the table has the target {X.target!r}. Leave out one of them.")
+        y = read_targets(X)
+    return tuple(gather_values(value) for value in (y, *values)) if is_blocked(X) else (y, *values)
 
 
 def validate_blocked(estimator: Any, X: BlockedFeatures, y: Any, options: dict[str, Any]) -> Any:

@@ -24,9 +24,8 @@ __all__ = [
     "FitCheckpoint",
     "check_several_fits",
     "checkpoint_of",
-    "forget_checkpoint",
-    "keep_checkpoint",
     "open_stream",
+    "settings_of",
 ]
 
 #: Parameters that do not change the result, or, as the random state, are stored as what they were.
@@ -87,13 +86,8 @@ class FitCheckpoint:
             )
 
     def finish(self) -> None:
-        """Remove the file; write it a last time where it is kept for a later fit."""
-        if self.session is None:
-            return
-        if getattr(self.estimator, "_keep_checkpoint", False):
-            self.session.write()
-            self.estimator._kept_checkpoint = self.session.path
-        else:
+        """Remove the file."""
+        if self.session is not None:
             self.session.remove()
 
 
@@ -142,9 +136,7 @@ def check_several_fits(estimator: Any) -> None:
 
 def describe_fit(estimator: Any, data: dict[str, Any]) -> dict[str, Any]:
     """Return what a fit is made of, as a tree of JSON."""
-    parameters = {name: describe(value) for name, value in estimator.get_params(deep=False).items() if name not in FREE}
-    if isinstance(estimator.random_state, int | np.integer):
-        parameters["random_state"] = int(estimator.random_state)
+    parameters = {name: describe(value) for name, value in settings_of(estimator).items()}
     fit = {
         "estimator": type(estimator).__name__,
         "data": {name: describe(value) for name, value in data.items()},
@@ -152,6 +144,14 @@ def describe_fit(estimator: Any, data: dict[str, Any]) -> dict[str, Any]:
         "gramian": gramian.__version__,
     }
     return {"fit": fit, "libraries": {name: version(name) for name in LIBRARIES}}
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that change the result of a fit, by name."""
+    found = {name: value for name, value in estimator.get_params(deep=False).items() if name not in FREE}
+    if isinstance(estimator.random_state, int | np.integer):
+        found["random_state"] = int(estimator.random_state)
+    return found
 
 
 def resolve_path(estimator: Any, header: dict[str, Any]) -> Path:
@@ -175,20 +175,3 @@ def check_same_fit(path: Path, before: dict[str, Any], now: dict[str, Any]) -> N
     other = differences(before["libraries"], now["libraries"])
     if other:
         warn_user(f"checkpoint={str(path)!r}: {'; '.join(other)}. The result may differ by rounding errors.")
-
-
-def keep_checkpoint(estimator: Any, name: str) -> None:
-    """Have the fit of an estimator, the first of several, keep its checkpoint until `forget_checkpoint`.
-
-    Its file has `name` after that of the whole; in a folder, files have names of their own.
-    """
-    if estimator.checkpoint is not None and not os.path.isdir(estimator.checkpoint):
-        estimator.checkpoint = f"{os.fspath(estimator.checkpoint)}.{name}"
-    estimator._keep_checkpoint = True
-
-
-def forget_checkpoint(estimator: Any) -> None:
-    """Remove the file that the fit of an estimator kept."""
-    path: Path | None = getattr(estimator, "_kept_checkpoint", None)
-    if path is not None:
-        path.unlink(missing_ok=True)

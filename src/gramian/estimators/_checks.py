@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from gramian.blocked import BlockedFeatures
+from gramian.blocked import BlockedFeatures, is_in_files
 from gramian.checks import FLOATS, as_numbers, check_kind, check_number, check_sparse
 from gramian.estimators._blocks import validate_blocked
 from gramian.geometries import GEOMETRIES, Geometry
-from gramian.mapped import is_large_map
+from gramian.mapped import check_map, is_large_map, is_map
 from gramian.supervision.checks import read_labels
 from gramian.warn import warn_user
 
@@ -40,11 +40,17 @@ LARGEST_FULL = 5000
 def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return X, and y if given, as scikit-learn's `validate_data` does with these options.
 
-    In addition, sparse matrices are checked fully, and masked entries and dates are refused. y of objects is read: as
-    numbers if `y_numeric` is True, else as class labels.
+    In addition, sparse matrices are checked fully, and masked entries and dates are refused. Bad entries of a
+    memory-mapped file are named. y of objects is read: as numbers if `y_numeric` is True, else as class labels.
     """
     if isinstance(X, BlockedFeatures):
         return validate_blocked(estimator, X, y, options)
+    if is_in_files(X):
+        raise ValueError(
+            f"X is {'a table' if hasattr(X, 'to_npy') else 'a list of files'}, which {type(estimator).__name__} does "
+            "not read here. Give arrays: X, y = open_table(...).to_npy(folder) copies a table to files that are mapped "
+            "into memory. fit_stream, where there is one, learns from its batches."
+        )
     check_kind("X", X)
     if scipy.sparse.issparse(X):
         check_sparse(X)
@@ -53,6 +59,11 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
             f"X is memory-mapped as {X.dtype}{'' if X.flags.c_contiguous else ', not in C order'}, and is copied whole "
             f"into memory: {X.size * 8 / 1e9:.2g} GB. Save it as float32 or float64, in C order."
         )
+    finite = options.get("ensure_all_finite", True)
+    if finite is not False and is_map(X) and X.ndim == 2 and X.dtype in FLOATS:
+        check_map(X, allow_missing=finite == "allow-nan")
+        # They need not be read twice.
+        options["ensure_all_finite"] = False
     if not (y is None or isinstance(y, str)):
         check_kind("y", y)
         if not options.get("y_numeric", False):
@@ -129,8 +140,7 @@ def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
         check_number(name, getattr(learner, name), least=1, integer=True)
-    check_number("pull", learner.pull, least=0)
-    for name in ("regularisation", "regularization", "shrinkage"):
+    for name in ("pull", "regularisation", "regularization", "shrinkage"):
         value = getattr(learner, name)
         if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):
             check_number(name, value, least=0)

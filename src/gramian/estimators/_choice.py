@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gramian.coordinates import unit_of
+from gramian.estimators._blend import average_distances
 from gramian.estimators._learning import compute_start, learn_by_plan
 from gramian.estimators._rounds import with_labels
-from gramian.execution import beside
+from gramian.execution import execution_for
 from gramian.extremes import largest
 from gramian.situation import Situation
 from gramian.solvers import Journal
 from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
 from gramian.supervision.checks import has_partner
+from gramian.supervision.choice import LARGE
 from gramian.supervision.sampling import with_every_class
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -28,14 +31,19 @@ __all__ = ["Choice", "choose_plan"]
 
 #: A trial uses at most so many samples, of which a third is held out.
 PART, HELD_OUT = 1800, 1 / 3
+#: If there are more samples, so many of them are held out too; they have at most so many entries.
+MORE_HELD_OUT, MOST_ENTRIES = 2400, 2**22
 #: With few samples, trials are repeated with other held-out ones, until so many were held out.
-ENOUGH, MOST_SPLITS = 250, 4
+ENOUGH, MOST_SPLITS = 600, 8
 #: Of a rare class a part has so many samples, if there are as many.
 LEAST_OF_A_CLASS = 6
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
-#: Of plans of low rank whose errors differ by less than this factor, the first is taken.
-TIED = 1.03
+#: Of plans whose errors differ by less than this number of standard errors, the first is taken: at low rank; with many
+#: samples, where the first is the fastest and a trial of some samples says less; and at full rank.
+TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.25, 2.0, 1.0
+#: A plan is not tried further if its error is above the lowest by more than this number of standard errors.
+BEHIND = 2.0
 #: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
 NEIGHBOURS = (1, 3, 5, 7, 9)
 #: With more features than this the samples are not compared in plain Euclidean distance.
@@ -50,7 +58,8 @@ class Choice(NamedTuple):
     plan : str
         The name of the plan.
     errors : dict of str to float
-        The errors of all plans, and of "start" and "euclid", which learn nothing.
+        The errors of all plans, and of "euclid", plain Euclidean distance. A plan that was clearly behind has that of
+        fewer trials than others.
     """
 
     plan: str
@@ -76,67 +85,119 @@ def choose_plan(
     """Return the plan with the lowest error on held-out samples, the first of several.
 
     A stream goes on as it began. Mini-batches are of triplets, and so are few samples, which leave none to hold out.
-    Warns if no plan beats the start or, at full rank, plain Euclidean distance.
+    Warns if no plan has a lower error than the start or, at full rank, plain Euclidean distance.
     """
+    plans = usable_plans(learner, situation, supervision, rank)
+    if resume and len(plans) > 1 and hasattr(learner, "choice_"):
+        # A mean goes on by one of its parts.
+        learning = [plan for plan in plans if not (plan.idle or plan.parts)]
+        plan = next((plan for plan in learning if plan.name == learner.choice_.plan), learning[0])
+        return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
+    if len(plans) == 1 or resume:
+        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if resume else plans[0], None)
+    assert situation.labels is not None
+    labels, weight = np.unique(situation.labels, return_inverse=True)[1], supervision.sample_weight
+    n, d = situation.features.shape
+    splits = draw_splits(labels, situation.rng, min(MORE_HELD_OUT, MOST_ENTRIES // d))
+    if any(is_too_small(split, labels, weight, rank if rank < d else 0) for split in splits):
+        usual = find_triplets(plans)
+        return Chosen(usual, Choice(usual.name, {}))
+    tally = Tally(plans)
+    for index, split in enumerate(splits):
+        progress = TrialProgress(index, len(splits), journal)
+        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, tally.plans, progress)
+        tally.add(journal.checkpoint.remember("trial", compare, rng=situation.rng), len(split.test))
+    best = tally.select(TIED_AT_FULL_RANK if rank == d else TIED_IF_MANY if n > LARGE else TIED)
+    errors = tally.means
+    text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
+    journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
+    warn_if_idle(best, errors)
+    return Chosen(best, Choice(best.name, errors))
+
+
+def usable_plans(learner: MetricLearner, situation: Situation, supervision: Supervision, rank: int) -> list[Plan]:
+    """Return the plans of a supervision that the settings of the learner allow."""
     plans = supervision.plans(rank, situation.features.shape[1])
     if len(plans) > 1 and not (isinstance(learner.init, str) and learner.init == "auto"):
         plans = without_starts(plans)
     if learner._resolve_geometry().full_rank:
         plans = [plan for plan in plans if plan.rank is None]
+    if len(plans) > 1 and not (isinstance(learner.loss, str) and learner.loss == "squared"):
+        plans = [plan for plan in plans if plan.idle or plan.uses_loss]
     if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
-        plans = [next((plan for plan in plans if plan.name == "triplets"), plans[0])]
-    if resume and len(plans) > 1 and hasattr(learner, "choice_"):
-        usable = [plan for plan in plans if plan.stages[-1].round_length != 0]
-        plan = next((plan for plan in usable if plan.name == learner.choice_.plan), usable[0])
-        return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
-    if len(plans) == 1 or resume:
-        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if resume else plans[0], None)
-    assert situation.labels is not None
-    labels = np.unique(situation.labels, return_inverse=True)[1]
-    errors: dict[str, list[float]] = {}
-    splits = draw_splits(labels, situation.rng)
-    weight = supervision.sample_weight
-    least = rank if rank < situation.features.shape[1] else 0
-    if any(is_too_small(split, labels, weight, least) for split in splits):
-        usual = next((plan for plan in plans if plan.name == "triplets"), plans[0])
-        return Chosen(usual, Choice(usual.name, {}))
-    for index, split in enumerate(splits):
-        done = Done(index, len(splits), journal)
-        compare = partial(compare_plans, learner, situation, labels, split, rank, weight, plans, done)
-        for name, value in journal.checkpoint.remember("trial", compare, rng=situation.rng).items():
-            errors.setdefault(name, []).append(value)
-    means = {name: float(np.mean(values)) for name, values in errors.items()}
-    lowest = min(means[plan.name] for plan in plans)
-    tied = TIED if rank < situation.features.shape[1] else 1.0
-    best = next(plan for plan in plans if means[plan.name] <= tied * lowest)
-    rivals = ("start", "euclid") if rank == situation.features.shape[1] else ("start",)
-    warn_if_useless(best.name, {name: means[name] for name in (best.name, *rivals) if name in means}, splits)
-    return Chosen(best, Choice(best.name, means))
+        plans = [find_triplets(plans)]
+    return plans
+
+
+def find_triplets(plans: list[Plan]) -> Plan:
+    """Return the plan "triplets", or the first one if there is none."""
+    return next((plan for plan in plans if plan.name == "triplets"), plans[0])
 
 
 def without_starts(plans: list[Plan]) -> list[Plan]:
-    """Return the plans for a start that is given: those that differ by their start alone once, and none that stays."""
+    """Return the plans for a given start: without duplicates, and without plans that learn nothing or average."""
     renamed = [plan._replace(name=plan.name.removesuffix(" from discriminants"), start="auto") for plan in plans]
-    unique = {plan.name: plan for plan in reversed(renamed) if plan.stages[-1].round_length != 0}
+    unique = {plan.name: plan for plan in reversed(renamed) if not (plan.idle or plan.parts)}
     return [plan for plan in unique.values() if plan.rank is None][::-1]
 
 
-def warn_if_useless(name: str, errors: dict[str, float], splits: list[Split]) -> None:
-    """Warn if the start or plain Euclidean distance has a lower error than the plan of this name.
+class Tally:
+    """The errors of plans on the splits so far. Plans that are clearly behind are not tried on further splits.
 
-    Differences within two standard errors are chance.
+    Attributes
+    ----------
+    plans : list of Plan
+        Those still tried.
+    errors : dict of str to list of float
+        Errors on the splits, by the name of the plan.
     """
-    words = {"start": "the start, before anything is learned,", "euclid": "plain Euclidean distance"}
-    n_held_out = sum(len(split.test) for split in splits)
-    chance = 2 * (max(errors[name], 1 / n_held_out) / n_held_out) ** 0.5
-    better = {known: errors[known] for known in words if errors.get(known, 1.0) < errors[name] - chance}
-    if better:
-        other = min(better, key=better.__getitem__)
-        warn_user(
-            f"on held-out samples {words[other]} has a lower error ({better[other]:.1%}) than {name!r}, the best plan "
-            f"({errors[name]:.1%}). Compare both by cross-validation, or change n_components.",
-            UserWarning,
-        )
+
+    def __init__(self, plans: list[Plan]) -> None:
+        self.plans = plans
+        self.errors: dict[str, list[float]] = {}
+        self._n_held_out = 0
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean error of each plan over the splits it was tried on."""
+        return {name: float(np.mean(values)) for name, values in self.errors.items()}
+
+    def add(self, errors: dict[str, float], n_held_out: int) -> None:
+        """Add the errors on a split, and drop the plans that are clearly behind."""
+        for name, value in errors.items():
+            self.errors.setdefault(name, []).append(value)
+        self._n_held_out += n_held_out
+        self.plans = self.within(BEHIND)
+
+    def select(self, tied: float) -> Plan:
+        """Return the first plan within this number of standard errors of the lowest error.
+
+        A plan that learns nothing is taken only if all others are behind by more than one standard error.
+        """
+        means = self.means
+        learning = [plan for plan in self.within(max(tied, 1.0)) if not plan.idle]
+        best = self.within(tied)[0]
+        return min(learning, key=lambda plan: means[plan.name]) if best.idle and learning else best
+
+    def within(self, count: float) -> list[Plan]:
+        """Return the plans whose error is above the lowest by at most this number of standard errors."""
+        means, n = self.means, self._n_held_out
+        lowest = min(means[plan.name] for plan in self.plans)
+        limit = lowest + count * (max(lowest, 1 / n) / n) ** 0.5
+        return [plan for plan in self.plans if means[plan.name] <= limit]
+
+
+def warn_if_idle(best: Plan, errors: dict[str, float]) -> None:
+    """Warn if the plan is to learn nothing: no other beats the start or, at full rank, plain Euclidean distance."""
+    words = {"start": "the start, linear discriminants,", "euclid": "plain Euclidean distance"}
+    if best.name not in words:
+        return
+    learned, error = min(((name, value) for name, value in errors.items() if name not in words), key=itemgetter(1))
+    warn_user(
+        f"on held-out samples {words[best.name]} has an error of {errors[best.name]:.1%}, and no plan a lower one: "
+        f"{learned!r} has {error:.1%}. Nothing is learned. Give more samples, or change n_components.",
+        UserWarning,
+    )
 
 
 class Split(NamedTuple):
@@ -146,17 +207,21 @@ class Split(NamedTuple):
     test: Vector
 
 
-def draw_splits(labels: Vector, rng: np.random.Generator) -> list[Split]:
-    """Return splits of a part of the samples; several where few are held out."""
+def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list[Split]:
+    """Return splits of a part of the samples; several where few are held out, with so many more if there are."""
     n = len(labels)
     size = min(n, PART)
     count = int(np.clip(-(-ENOUGH // max(int(size * HELD_OUT), 1)), 1, MOST_SPLITS))
-    return [draw_split(labels, size, rng) for _ in range(count)]
+    return [draw_split(labels, size, rng, more) for _ in range(count)]
 
 
-def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
-    """Return a split of so many samples, with the classes in their proportions; two of each class are not held out."""
-    order = rng.permutation(len(labels))[:size]
+def draw_split(labels: Vector, size: int, rng: np.random.Generator, more: int = 0) -> Split:
+    """Return a split of so many samples, with the classes in their proportions; two of each class are not held out.
+
+    At most so many more of the other samples are held out too.
+    """
+    drawn = rng.permutation(len(labels))
+    order = drawn[:size]
     if size < len(labels):
         rare = np.setdiff1d(with_every_class(order, labels, LEAST_OF_A_CLASS), order)
         order = np.concatenate([order, rng.permutation(rare)])
@@ -168,7 +233,8 @@ def draw_split(labels: Vector, size: int, rng: np.random.Generator) -> Split:
     position = np.arange(len(order)) - np.repeat(starts, counts)
     quota = np.repeat(np.minimum(np.round(counts * HELD_OUT), np.maximum(counts - 2, 0)), counts)
     held = position < quota
-    return Split(np.sort(by_class[~held]), np.sort(by_class[held]))
+    further = np.setdiff1d(drawn[size : size + more], order)
+    return Split(np.sort(by_class[~held]), np.sort(np.concatenate([by_class[held], further])))
 
 
 def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int) -> bool:
@@ -186,8 +252,8 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
 
 
-class Done(NamedTuple):
-    """How many of all splits are done, and the journal that is told of it."""
+class TrialProgress(NamedTuple):
+    """Counts the splits that are done, and reports each trial to the journal."""
 
     splits: int
     n_splits: int
@@ -207,10 +273,10 @@ def compare_plans(
     rank: int,
     weight: Vector | None,
     plans: list[Plan],
-    done: Done,
+    progress: TrialProgress,
 ) -> dict[str, float]:
     """Return the errors of plans on one split; see `Trial`."""
-    return Trial(learner, situation, labels, split, rank, weight).errors(plans, done)
+    return Trial(learner, situation, labels, split, rank, weight).errors(plans, progress)
 
 
 class Trial:
@@ -232,7 +298,7 @@ class Trial:
         self.labels, self.truth = labels[train], labels[test]
         known, unknown = features.take(train), features.take(test)
         # Samples of a trial that came to the driver are worked on there.
-        situation = situation._replace(execution=beside(known, situation.execution))
+        situation = situation._replace(execution=execution_for(known, situation.execution))
         self.held_out = situation._replace(features=unknown)
         # At full rank the distance outside of the span matters for held-out samples, as does a start that is an array.
         inside = rank < features.shape[1] and isinstance(learner.init, str)
@@ -242,17 +308,16 @@ class Trial:
             features=known if self.span is None else self.span.features, labels=self.labels
         )
 
-    def errors(self, plans: list[Plan], done: Done) -> dict[str, float]:
-        """Return the error on held-out samples of each plan, of the start, and of Euclidean distance."""
+    def errors(self, plans: list[Plan], progress: TrialProgress) -> dict[str, float]:
+        """Return the error on held-out samples of each plan, and of Euclidean distance where it is no plan."""
         factors: dict[tuple[Any, ...], Matrix] = {}
         errors = {}
         for index, plan in enumerate(plans):
-            done.report(plans, index)
+            progress.report(plans, index)
             errors[plan.name] = self.error(self.learn(plan, factors))
-        errors["start"] = min(self.error(factor) for known, factor in factors.items() if len(known) == 2)
         d, dtype = self.situation.features.shape[1], self.situation.features.dtype
         if self.span is None and d <= LARGEST_EUCLID:
-            errors["euclid"] = self.error(np.eye(d, dtype=dtype))
+            errors.setdefault("euclid", self.error(np.eye(d, dtype=dtype)))
         return errors
 
     def learn(self, plan: Plan, factors: dict[tuple[Any, ...], Matrix]) -> Matrix:
@@ -260,6 +325,8 @@ class Trial:
 
         `factors` has those that are known, by start, rank and stages; new ones are added to it.
         """
+        if plan.parts:
+            return average_distances(self.situation, [self.learn(part, factors) for part in plan.parts])
         key: tuple[Any, ...] = (plan.start, plan.rank)
         if key not in factors:
             factors[key] = compute_start(self.learner, self.situation, plan.rank or self.rank, plan.start)

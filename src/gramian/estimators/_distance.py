@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -22,8 +21,7 @@ from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._threshold import Calibration, best_threshold
 from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
-from gramian.supervision import GivenPairs
-from gramian.supervision.checks import validate_signs
+from gramian.supervision.checks import validate_order, validate_signs
 from gramian.supervision.tuples import TUPLES, SignedTuples, read_tuples, samples_of_indices, validate_points
 from gramian.types import Matrix, Vector
 
@@ -31,7 +29,7 @@ __all__ = ["LearnedDistance", "calibrate_on_pairs"]
 
 #: The squares of numbers up to 2 to this power, and their sums, are finite in float32.
 LARGEST_EXPONENT = 40
-#: The ends of the distances that tuples of so many points compare: the near pair first, then the far one.
+#: The ends of the distances that tuples compare, by their number of points: the near pair first, then the far one.
 ENDS = {2: ((0, 1),), 3: ((0, 1), (0, 2)), 4: ((0, 1), (2, 3))}
 NO_THRESHOLD = "no threshold is set. Call calibrate_threshold or set_threshold, or fit_pairs with y."
 
@@ -78,6 +76,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d); or indices (n,) of samples of the preprocessor, if there is one
+            The samples, one per row.
         """
         return self._map_to_array(X)
 
@@ -111,6 +110,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), without `pairs`
+            Samples, one per row; or the points of the tuples themselves.
         pairs : array of int, shape (m, 2)
             Row indices of X.
         """
@@ -125,7 +125,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return read_tuples(X, tuples, y, getattr(self, "preprocessor", None))
 
     def _tuple_distances(self, X: Any, tuples: Any, size: int | None = None) -> list[Vector]:
-        """Return the distances that tuples of so many points compare, (m,) each: of pairs one, of others near and far.
+        """Return the distances that tuples of `size` points compare, (m,) each: of pairs one, of others near and far.
 
         X and tuples are as `_read_tuples` returns them. None stands for pairs, triplets or quadruplets.
         """
@@ -195,6 +195,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X, pairs
             Samples (n, d) and pairs (m, 2) of their row indices; or X alone, pairs of points (m, 2, d), then y.
         y : array of +1 and -1, shape (m,)
+            +1 for near pairs, -1 for far pairs.
         strategy : {"accuracy", "balanced", "f_beta", "max_tpr", "max_tnr"}
             "accuracy" weights all pairs equally; "balanced" gives both classes the same total weight. "f_beta" is the
             highest F_beta, the weighted harmonic mean of precision and recall of similar pairs. "max_tpr" is the
@@ -256,11 +257,11 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X, pairs
-            As in `decision_function`.
+            Samples (n, d) and pairs (m, 2), triplets (m, 3) or quadruplets (m, 4) of their row indices; or X alone,
+            tuples of points (m, 2, d), (m, 3, d) or (m, 4, d).
         """
         near, far = self._compare(X, pairs)
-        # A pair at the threshold is similar; a triplet with equal distances is not right.
-        return np.where(near <= far if isinstance(far, float) else near < far, 1, -1)
+        return np.where(near <= far, 1, -1) if isinstance(far, float) else order_of(near, far)
 
     @available_if(scores_tuples)
     def score(self, X: Any, pairs: Any = None, y: Any = None) -> float:
@@ -272,23 +273,24 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X, pairs
-            As in `decision_function`; then y. Points are followed by y immediately: score(points, y).
+            Samples (n, d) and tuples (m, 2), (m, 3) or (m, 4) of their row indices; or points (m, 2, d), (m, 3, d) or
+            (m, 4, d), which y follows immediately: score(points, y).
         y : array of +1 and -1, shape (m,)
-            For pairs: both kinds must occur.
+            For pairs: both kinds must occur. For triplets and quadruplets -1 exchanges near and far; None exchanges
+            none. The accuracy is then that of `predict`.
         """
         check_is_fitted(self)
         X, tuples, y = self._read_tuples(X, pairs, y)
         near, *far = self._tuple_distances(X, tuples)
-        if far and y is not None:
-            raise ValueError("y is given, but triplets and quadruplets have no signs. Leave it out.")
         if far:
-            return float(np.mean(check_finite_distances(far[0]) > check_finite_distances(near)))
+            signs = 1 if y is None else validate_order(y, len(near), "tuples")
+            return float(np.mean(signs == order_of(check_finite_distances(near), check_finite_distances(far[0]))))
         return float(roc_auc_score(validate_signs(y, len(near)), -check_finite_distances(near)))
 
     @property
     def classes_(self) -> Vector:
-        """The signs of pairs, -1 and +1: with a threshold the distance is a classifier of pairs."""
-        if not hasattr(self, "threshold_"):
+        """The signs of tuples, -1 and +1: the distance is a classifier of them, of pairs by its threshold."""
+        if not (hasattr(self, "threshold_") or hasattr(self, "tuple_size_")):
             raise AttributeError(f"this {type(self).__name__} has no attribute 'classes_': {NO_THRESHOLD}")
         return np.array([-1, 1])
 
@@ -302,7 +304,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        if hasattr(self, "threshold_"):
+        if hasattr(self, "threshold_") or hasattr(self, "tuple_size_"):
             # So that scikit-learn's scorers, for example "roc_auc", ask for the decision function.
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
         return tags
@@ -313,6 +315,11 @@ class Compared(NamedTuple):
 
     near: Vector
     far: Vector | float
+
+
+def order_of(near: Vector, far: Vector) -> Vector:
+    """Return +1 where the far points of tuples are farther apart than the near ones, else -1, also if equal; (m,)."""
+    return np.where(near < far, 1, -1)
 
 
 def row_lengths(Z: Matrix) -> Vector:
@@ -341,15 +348,14 @@ def check_finite_distances(distance: Vector) -> Vector:
     return distance
 
 
-def calibrate_on_pairs(
-    learner: Any, X: Any, given: GivenPairs, calibration: Calibration, before: float | None = None
-) -> None:
-    """Set the threshold that best separates similar from dissimilar pairs of rows of X.
+def calibrate_on_pairs(learner: Any, X: Any, given: Any, calibration: Calibration, before: float | None = None) -> None:
+    """Set the threshold that best separates the pairs, `GivenPairs` with signs, of validated samples X (n, d).
 
     If all pairs are of one kind, the previous threshold is kept; None stands for no threshold.
     """
     if len(np.unique(given.y)) > 1:
-        learner.calibrate_threshold(X, given.pairs, given.y, **asdict(calibration))
+        distance = pair_lengths(X @ learner.components_.T.astype(X.dtype, copy=False), Pairs(given.pairs))
+        learner.set_threshold(best_threshold(check_finite_distances(distance), given.y, calibration))
     elif before is not None:
         learner.set_threshold(before)
 

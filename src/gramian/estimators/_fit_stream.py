@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from gramian._checkpoints import StreamCheckpoint
 from gramian.checks import check_number
@@ -16,7 +16,7 @@ from gramian.estimators._checkpoint import open_stream
 
 __all__ = ["LearnsFromStreams"]
 
-#: Without a progress bar, a line is written every so many seconds.
+#: Without a progress bar, a line is written whenever this number of seconds has passed.
 SECONDS = 5.0
 #: Attributes in which scikit-learn keeps what `set_output` and requests of metadata set.
 SETTINGS = ("_sklearn_output_config", "_metadata_request")
@@ -38,6 +38,9 @@ class LearnsFromStreams:
     def fit_stream(self, batches: Any, *, n_epochs: int = 1, progress: bool | None = None) -> Self:
         """Learn from an iterator of batches, one after the other, by `partial_fit`. No batch is kept.
 
+        With a `checkpoint`, the state is stored between batches. After an interruption, the same call goes through the
+        batches that were learned from without learning again, and goes on from there.
+
         Parameters
         ----------
         batches : iterable, or a function that returns one
@@ -48,9 +51,6 @@ class LearnsFromStreams:
             that can be gone through again, or a function.
         progress : bool, optional
             True shows a progress bar, if tqdm is installed, else some lines; by default if `verbose` is at least 1.
-
-        With a `checkpoint`, the state is stored between batches. After an interruption, the same call goes through the
-        batches that were learned from without learning again, and goes on from there.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class LearnsFromStreams:
 
 
 def check_repeatable(batches: Any, n_epochs: int) -> None:
-    """Raise an error unless batches can be gone through so often."""
+    """Raise an error unless batches can be gone through n_epochs times."""
     if callable(batches):
         return
     if not hasattr(batches, "__iter__"):
@@ -161,15 +161,22 @@ def rows_of(batch: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def size_of(batches: Any, n_epochs: int) -> tuple[int | None, bool]:
-    """Return the number of rows in all epochs and True; or of batches and False; or None and True if unknown."""
+class StreamSize(NamedTuple):
+    """The number of rows, or else of batches, in all epochs; None if it is not known."""
+
+    total: int | None
+    by_rows: bool = True
+
+
+def size_of(batches: Any, n_epochs: int) -> StreamSize:
+    """Return how much there is in all epochs: rows, if their number is known, else batches."""
     rows = getattr(batches, "n_rows", None)
     if rows is not None:
-        return n_epochs * int(rows), True
+        return StreamSize(n_epochs * int(rows))
     try:
-        return n_epochs * len(batches), False
+        return StreamSize(n_epochs * len(batches), by_rows=False)
     except TypeError:
-        return None, True
+        return StreamSize(None)
 
 
 class StreamReporter:
@@ -186,29 +193,29 @@ class StreamReporter:
     def __init__(self, total: int | None, by_rows: bool) -> None:
         self.total, self.by_rows = total, by_rows
         self.done, self._begin = 0, perf_counter()
-        self._told = self._begin
+        self._reported = self._begin
         unit = "rows" if by_rows else "batches"
         self._unit, self._bar = unit, None
         if find_spec("tqdm") is not None:
             self._bar = import_module("tqdm").tqdm(total=total, unit=f" {unit}", unit_scale=by_rows, file=sys.stderr)
 
     def advance(self, rows: int) -> None:
-        """Count a batch of so many rows."""
+        """Count a batch, by its number of rows."""
         step = rows if self.by_rows else 1
         self.done += step
         if self._bar is not None:
             self._bar.update(step)
-        elif perf_counter() - self._told >= SECONDS:
-            self._tell()
+        elif perf_counter() - self._reported >= SECONDS:
+            self._report()
 
     def close(self) -> None:
         """End the bar, or write the last line."""
         if self._bar is not None:
             self._bar.close()
         else:
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
-        self._told = perf_counter()
+    def _report(self) -> None:
+        self._reported = perf_counter()
         of = "" if self.total is None else f" of {self.total}"
-        sys.stderr.write(f"{self.done}{of} {self._unit} in {self._told - self._begin:.1f} s\n")
+        sys.stderr.write(f"{self.done}{of} {self._unit} in {self._reported - self._begin:.1f} s\n")

@@ -6,21 +6,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
 from gramian.checks import check_number, check_powers
-from gramian.starts.kernel_pca import DecomposedKernel
+from gramian.starts.kernel_pca import DecomposedKernel, eigendecompose
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
 __all__ = ["InputKernel"]
 
-# The largest asymmetry, as a share of the largest entry, and the largest negative eigenvalue, as a share of the
-# largest eigenvalue, with which a matrix is accepted as a kernel.
-LARGEST_ASYMMETRY, LARGEST_NEGATIVE = 1e-5, 0.01
+# The largest asymmetry, as a share of the largest entry, with which a matrix is accepted as a kernel.
+LARGEST_ASYMMETRY = 1e-5
 # Fewer samples than this may be symmetric by chance.
 LEAST_KERNEL = 5
 
@@ -71,8 +69,11 @@ class InputKernel(NamedTuple):
             raise ValueError(f"kernel={self.kernel!r} gives values that are not finite. Scale X.")
         return K
 
-    def decompose(self, X: Any) -> DecomposedKernel:
-        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel."""
+    def decompose(self, X: Any, count: int | None = None) -> DecomposedKernel:
+        """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel.
+
+        With a count, only so many leading eigenvectors are computed.
+        """
         self.check_settings()
         if isinstance(self.kernel, str) and not self.precomputed:
             check_powers("X", X, 2)
@@ -84,8 +85,9 @@ class InputKernel(NamedTuple):
         centerer = KernelCenterer().fit(K)
         eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
         rounding = 10 * len(K) * float(eps * np.abs(K).max())
-        parts = eigendecompose(centerer.transform(K), rounding)
-        return DecomposedKernel(K, origin, centerer, *parts, rounding, X.shape[1], bool(self.center), self)
+        spectrum = eigendecompose(centerer.transform(K), rounding, count)
+        settings = {"n_features": X.shape[1], "centred": bool(self.center), "settings": self}
+        return DecomposedKernel(K, origin, centerer, **spectrum._asdict(), rounding=rounding, **settings)
 
     def check_settings(self) -> None:
         """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""
@@ -131,29 +133,3 @@ def symmetrise(K: Matrix) -> Matrix:
         i, j = (int(k) for k in np.unravel_index(np.argmax(apart), K.shape))
         raise ValueError(f"the kernel is not symmetric: K[{i}, {j}] = {K[i, j]:.6g}, K[{j}, {i}] = {K[j, i]:.6g}.")
     return 0.5 * (K + K.T)
-
-
-class Spectrum(NamedTuple):
-    """Eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue of all."""
-
-    values: Vector
-    vectors: Matrix
-    least: float
-
-
-def eigendecompose(K: Matrix, rounding: float) -> Spectrum:
-    """Return the eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and the least eigenvalue."""
-    values, vectors = scipy.linalg.eigh(K)
-    least, largest = float(values[0]), float(values[-1])
-    if least < -max(rounding, LARGEST_NEGATIVE * largest):
-        raise ValueError(
-            f"the centred kernel is not positive semidefinite: its eigenvalues go from {least:.3g} to {largest:.3g}. "
-            "Choose another kernel."
-        )
-    if least < -rounding:
-        warn_user(
-            f"the centred kernel has negative eigenvalues, down to {least:.3g} where the largest is {largest:.3g}; "
-            "they are taken as 0.",
-        )
-    kept = np.flatnonzero(values > rounding)[::-1]
-    return Spectrum(values[kept], vectors[:, kept], least)

@@ -79,6 +79,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array or sparse matrix of shape (n', d), or kernel of shape (n', n) if kernel="precomputed"
+            New samples, one per row; or their kernel values with the training samples.
 
         Returns
         -------
@@ -99,6 +100,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array or sparse matrix of shape (n', d), or kernel of shape (n', n) if kernel="precomputed"; optional
+            New samples, one per row, or their kernel values with the training samples; the training samples if omitted.
 
         Returns
         -------

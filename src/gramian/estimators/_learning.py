@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gramian.coordinates import Coordinates
+from gramian.coordinates import Coordinates, Units
 from gramian.estimators._checks import resolve_part, resolve_regularisation
+from gramian.estimators._online import is_online, learn_stream
 from gramian.estimators._penalties import Penalties, resolve_penalties
-from gramian.estimators._rounds import ended_as_planned, round_length
+from gramian.estimators._regression import Stream
+from gramian.estimators._rounds import describe_planned_end, round_length
 from gramian.geometries import Geometry
-from gramian.losses import LOSSES, Loss, Squared
-from gramian.objective import Block, Problem, Term
-from gramian.objective.terms import Summand
+from gramian.losses import LOSSES, Loss
+from gramian.objective import Block, Problem, Term, make_explicit
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.solvers import ConjugateGradient, Ending, Journal, Online, Result, Solver
+from gramian.solvers import Ending, Journal, Result, Solver
+from gramian.span import complete_factor
 from gramian.starts import resolve_start
 from gramian.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
@@ -30,20 +32,19 @@ __all__ = [
     "WARM",
     "Ended",
     "Learned",
-    "complete_factor",
     "compute_start",
     "learn_by_plan",
     "learn_stage",
     "load_factor",
+    "most_iterations",
+    "with_rank",
 ]
 
 
 #: The smallest ‖W‖², and the inverse of the largest, that a stream goes on from.
 SMALLEST_SQUARE = 1e-280
-#: The length of columns that complete a factor, beside its smallest singular value.
-SMALL_COLUMN = 1e-4
 #: The starts of a distance, by name.
-START_NAMES = ("identity", "lda", "pca", "random")
+START_NAMES = ("identity", "lda", "pairs", "pca", "random")
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
 
@@ -67,7 +68,6 @@ def learn_by_plan(
     learner: MetricLearner, situation: Situation, plan: Plan, start: Matrix, journal: Journal, *, resume: bool = False
 ) -> Learned:
     """Return what the last stage of a plan learns from a start (d, r)."""
-    journal.expect(most_iterations(learner, plan, resume))
     for supervision in plan.stages:
         with journal.phase("constraints"):
             begun = supervision.begin(situation, start, resume=resume)
@@ -75,17 +75,23 @@ def learn_by_plan(
         start = result.point.G
         if result.ending is Ending.HALTED:
             break
-    message = ended_as_planned(result, supervision, resume)
-    return Learned(replace(result, message=message) if message else result, begun.supervision, bool(message))
+    message = describe_planned_end(result, supervision, resume)
+    planned = bool(message) and result.stops
+    return Learned(replace(result, message=message) if message else result, begun.supervision, planned)
 
 
 def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | None:
     """Return the largest number of iterations in all rounds of a plan; None if only max_iter limits them."""
-    lengths = [round_length(supervision, resume) for supervision in plan.stages]
+    stages = [stage for part in plan.parts or (plan,) for stage in part.stages]
+    lengths = [round_length(supervision, resume) for supervision in stages]
     if any(length is None for length in lengths):
         return None
-    rounds = [1 if resume else supervision.n_rounds for supervision in plan.stages]
-    return sum(count * min(length or 0, learner.max_iter) for count, length in zip(rounds, lengths, strict=True))
+    if is_online(learner.solver):
+        most = 1 if resume else learner.n_epochs
+    else:
+        most = learner.max_iter
+    rounds = [1 if resume else supervision.n_rounds for supervision in stages]
+    return sum(count * min(length or 0, most) for count, length in zip(rounds, lengths, strict=True))
 
 
 def learn_stage(
@@ -94,21 +100,20 @@ def learn_stage(
     """Return the result of the last round of a stage."""
     supervision, start = begun
     solver, geometry, factor = learner._resolve_solver(situation.rng), learner._resolve_geometry(), start
-    if resume:
+    if not solver.stops:
+        # Mini-batches need a problem of one term, the constraints.
+        penalties = Penalties()
+    elif resume:
         # The penalty weight is 1 if as many samples were seen before as in this call.
         penalties = Penalties(learner.n_seen_ / len(supervision))
-    elif isinstance(solver, Online):
-        penalties = Penalties()
     else:
         penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
     length, loss = round_length(supervision, resume), resolve_loss(learner)
-    if resume and not solver.stops:
-        solver = ConjugateGradient()
     n_rounds = 1 if resume else supervision.n_rounds
     for index in range(n_rounds):
         title = f"round {index + 1} of {n_rounds}" if n_rounds > 1 else "learning"
         learn = partial(learn_round, learner, situation, supervision, factor, index, penalties.blocks(start), journal)
-        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length, title=title)
+        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length, title=title, resume=resume)
         result = journal.checkpoint.remember("round", learn, rng=situation.rng)
         factor = result.point.G
         if result.ending is Ending.HALTED:
@@ -130,19 +135,27 @@ def learn_round(
     loss: Loss,
     length: int | None,
     title: str,
+    resume: bool = False,
 ) -> Result:
     """Return the result of one round of a stage, from a factor (d, r)."""
     with journal.phase("constraints" if index else "problem"):
-        terms = [with_loss(term, loss) for term in supervision.terms(situation, factor, index)]
-    # Mini-batches need a problem of one term, the constraints.
-    used = terms if solver.stops else terms[:1]
+        terms = [term.with_loss(loss) for term in supervision.terms(situation, factor, index)]
+    used = terms if solver.stops else make_explicit(terms, situation.features.dtype)[:1]
     if not solver.stops and not isinstance(used[0], Term):
         raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
     rows = supervision.subset(index)
     features = situation.features if rows is None else situation.features.take(rows)
     journal.begin(title)
-    problem = Problem([Block(features, used), *penalties], situation.execution)
-    return learner._minimize(problem, geometry.point(factor), solver, journal, at_most=length)
+    share = features.shape[0] / situation.features.shape[0]
+    problem = Problem([Block(features, used), *penalties], situation.execution, share)
+    point = geometry.point(factor)
+    if resume and not solver.stops:
+        stream: Stream | None = getattr(learner, "_stream", None)
+        same = stream is not None and stream.units == Units(situation.unit, supervision.target_unit)
+        # Step sizes are in the units of the factor: where these change, they are chosen anew.
+        schedule = stream.schedule if stream is not None and same else None
+        return learn_stream(problem, point, solver, journal, situation.rng, schedule)
+    return learner._minimize(problem, point, solver, journal, at_most=length)
 
 
 def resolve_loss(learner: MetricLearner) -> Loss:
@@ -151,19 +164,6 @@ def resolve_loss(learner: MetricLearner) -> Loss:
     if not loss.bounded:
         raise ValueError(f"loss={learner.loss!r} has no lower bound. Choose 'squared', 'huber', 'logistic' or 'hinge'.")
     return loss
-
-
-def with_loss(term: Summand, loss: Loss) -> Summand:
-    """Return a term of squared violations with another loss of violations in units of its typical target.
-
-    Other terms are returned as they are: that of the pull is linear, and neighbourhoods have no targets.
-    """
-    if isinstance(loss, Squared) or not isinstance(term, Term) or not isinstance(term.loss, Squared):
-        return term
-    typical = float(np.sqrt(np.mean(term.target.astype(np.float64) ** 2))) or 1.0
-    # The weights of squares are divided by those of the typical target.
-    weight = term.weight * term.weight.dtype.type(typical ** (2 - loss.degree))
-    return replace(term, loss=loss.rescaled(typical), weight=weight)
 
 
 def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
@@ -178,12 +178,11 @@ def compute_start(learner: MetricLearner, situation: Situation, rank: int, name:
     return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual if name == "auto" else name)
 
 
-def complete_factor(G: Matrix, rank: int) -> Matrix:
-    """Return a factor (d, r) with further columns, orthogonal to the others and so small that they hardly matter."""
-    r = G.shape[1]
-    small = SMALL_COLUMN * float(np.linalg.svd(G, compute_uv=False)[-1])
-    further = np.linalg.qr(G, mode="complete")[0][:, r:rank]
-    return np.hstack([G, (small * further).astype(G.dtype)])
+def with_rank(G: Matrix, rank: int) -> Matrix:
+    """Return a factor (d, r) of another rank: with small further columns, or of its largest singular values alone."""
+    if G.shape[1] < rank:
+        return complete_factor(G, rank)
+    return G if G.shape[1] == rank else G @ np.linalg.svd(G, full_matrices=False)[2][:rank].T
 
 
 def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool = False) -> Matrix:
@@ -201,8 +200,7 @@ def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool 
     if not learner.factor_.any():
         raise ValueError(f"the present distance is zero, so that a {what} cannot go on from it. {anew} to start anew.")
     # Full rank in the span of few samples is less than the number of features.
-    factor = complete_factor(learner.factor_, rank) if r < rank else learner.factor_
-    factor = coordinates.to_solver(factor, features.dtype)
+    factor = coordinates.to_solver(with_rank(learner.factor_, rank) if r < rank else learner.factor_, features.dtype)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         square = squared_norm(factor.T @ factor)
     if not SMALLEST_SQUARE < square < 1 / SMALLEST_SQUARE:

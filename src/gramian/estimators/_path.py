@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -11,23 +12,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.metrics import check_scoring, roc_auc_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.metrics import check_scoring
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
 from gramian.estimators._rounds import supervise_by_labels
-from gramian.supervision import GivenPairs, GivenTriplets, Plan, Supervision
+from gramian.span import LEAST_SPREAD, principal_components
+from gramian.supervision import GivenPairs, GivenQuadruplets, GivenTriplets, Plan, Supervision, Targets
+from gramian.supervision.tuples import put_near_first
 from gramian.types import Matrix, Vector
 
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["Fold", "LabelTask", "PairTask", "Task", "Trained", "TripletTask", "choose_plans", "fit_path"]
+__all__ = ["Fold", "LabelTask", "TargetTask", "Task", "Trained", "TupleTask", "choose_plans", "fit_path"]
 
-#: A direction of the last solution is kept as a start if it has at least this share of the largest standard deviation.
-LEAST_SPREAD = 1e-6
 #: Ranks up to this one start anew, and have a plan of their own: they are cheap, and other minima and plans suit them.
 LOW = 3
+
+
+#: All labels, pairs or triplets.
+ALL: Any = slice(None)
 
 
 class Fold(NamedTuple):
@@ -49,7 +54,7 @@ Plans = dict[int | None, str]
 
 
 class Task(ABC):
-    """What is learned from, in parts: labelled samples, pairs or triplets."""
+    """What is learned from, in parts: labelled samples, targets, pairs, triplets or quadruplets."""
 
     #: False if another start is another problem: bounds and penalties of given pairs and triplets depend on the start.
     warm: ClassVar[bool] = False
@@ -62,9 +67,13 @@ class Task(ABC):
     def supervise(self, learner: MetricLearner, rows: Vector) -> Supervision:
         """Return what some of the labels, pairs or triplets ask of a distance."""
 
-    @abstractmethod
+    def fit(self, learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None, rows: Vector) -> None:
+        """Fit a learner to samples X (n, d) and some of the labels, pairs or triplets, by a plan from a start."""
+        fit_stages(learner, X, plan, start)
+
     def fit_all(self, learner: MetricLearner) -> MetricLearner:
         """Fit a learner to everything, and return it."""
+        return learner.fit_supervised(self.samples(ALL), self.supervise(learner, ALL))
 
     @abstractmethod
     def score(self, learner: MetricLearner, fold: Fold) -> float:
@@ -81,76 +90,108 @@ class LabelTask(Task):
     y: Vector
     n_neighbors: int
     scoring: Any = None
+    sample_weight: Vector | None = None
 
-    def samples(self, rows: Vector) -> Any:
+    def samples(self, rows: Any) -> Any:
         """Return some of the samples."""
         return self.X[rows]
 
-    def supervise(self, learner: MetricLearner, rows: Vector) -> Supervision:
+    def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
         """Return the supervision by labels that the learner's parameter `constraints` selects."""
-        return supervise_by_labels(learner, self.y[rows])
-
-    def fit_all(self, learner: MetricLearner) -> MetricLearner:
-        """Fit a learner to all labels."""
-        return learner.fit(self.X, self.y)
+        return supervise_by_labels(learner, self.y[rows], take(self.sample_weight, rows))
 
     def score(self, learner: MetricLearner, fold: Fold) -> float:
         """Return the score of a pipeline of the learner and nearest neighbours; its accuracy by default."""
-        neighbours = KNeighborsClassifier(min(self.n_neighbors, len(fold.train)))
-        neighbours.fit(learner._map_to_array(self.X[fold.train]), self.y[fold.train])
-        pipeline = Pipeline([("metric", learner), ("neighbours", neighbours)])
-        return float(check_scoring(pipeline, self.scoring)(pipeline, self.X[fold.test], self.y[fold.test]))
+        return score_neighbours(self, learner, fold, KNeighborsClassifier)
 
 
 @dataclass(frozen=True, eq=False)
-class PairTask(Task):
-    """Pairs (m, 2) of samples with signs (m,), scored by the area under the ROC curve."""
+class TargetTask(Task):
+    """Samples (n, d) and continuous targets (n,), scored by the regression of k nearest neighbours."""
 
     X: Any
-    pairs: Matrix
     y: Vector
+    n_neighbors: int
+    scoring: Any = None
+    sample_weight: Vector | None = None
 
-    def samples(self, rows: Vector) -> Any:
-        """Return all samples."""
-        return self.X
+    def samples(self, rows: Any) -> Any:
+        """Return some of the samples."""
+        return self.X[rows]
 
-    def supervise(self, learner: MetricLearner, rows: Vector) -> Supervision:
-        """Return some of the pairs."""
-        return GivenPairs(self.pairs[rows], y=self.y[rows])
+    def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
+        """Return the targets of some samples."""
+        return Targets(self.y[rows], take(self.sample_weight, rows))
+
+    def fit(self, learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None, rows: Vector) -> None:
+        """Fit a learner to the targets of some samples, in its two steps."""
+        learner.fit_targets(X, self.y[rows], take(self.sample_weight, rows))
 
     def fit_all(self, learner: MetricLearner) -> MetricLearner:
-        """Fit a learner to all pairs."""
-        return learner.fit_pairs(self.X, self.pairs, self.y)
+        """Fit a learner to all targets."""
+        return learner.fit_targets(self.X, self.y, self.sample_weight)
 
     def score(self, learner: MetricLearner, fold: Fold) -> float:
-        """Return the area under the ROC curve of the distances of held-out pairs."""
-        return float(roc_auc_score(self.y[fold.test], learner.pair_score(self.X, self.pairs[fold.test])))
+        """Return the score of a pipeline of the learner and nearest neighbours; its R² by default."""
+        return score_neighbours(self, learner, fold, KNeighborsRegressor)
+
+
+def score_neighbours(task: LabelTask | TargetTask, learner: MetricLearner, fold: Fold, kind: Any) -> float:
+    """Return the score of a pipeline of the learner and an estimator of this kind, by nearest neighbours."""
+    neighbours = kind(min(task.n_neighbors, len(fold.train)))
+    neighbours.fit(learner._map_to_array(task.X[fold.train]), task.y[fold.train])
+    pipeline = Pipeline([("metric", learner), ("neighbours", neighbours)])
+    return float(check_scoring(pipeline, task.scoring)(pipeline, task.X[fold.test], task.y[fold.test]))
 
 
 @dataclass(frozen=True, eq=False)
-class TripletTask(Task):
-    """Triplets (m, 3) of samples: anchor, near, far; scored by the share that holds."""
+class TupleTask(Task):
+    """Pairs (m, 2) of samples with signs (m,), triplets (m, 3) or quadruplets (m, 4), of which signs are optional.
+
+    By default they are scored as `MetricLearner.score` does: pairs by the area under the ROC curve, others by the share
+    that holds. A scorer is given index tuples, and a learner with the samples as its preprocessor.
+    """
 
     X: Any
-    triplets: Matrix
+    tuples: Matrix
+    y: Vector | None = None
+    sample_weight: Vector | None = None
+    scoring: Any = None
 
-    def samples(self, rows: Vector) -> Any:
+    def samples(self, rows: Any) -> Any:
         """Return all samples."""
         return self.X
 
-    def supervise(self, learner: MetricLearner, rows: Vector) -> Supervision:
-        """Return some of the triplets."""
-        return GivenTriplets(self.triplets[rows])
-
-    def fit_all(self, learner: MetricLearner) -> MetricLearner:
-        """Fit a learner to all triplets."""
-        return learner.fit_triplets(self.X, self.triplets)
+    def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
+        """Return some of the tuples."""
+        tuples, y, weight = self.tuples[rows], take(self.y, rows), take(self.sample_weight, rows)
+        if tuples.shape[1] == 2:
+            return GivenPairs(tuples, y=y, sample_weight=weight)
+        return (GivenTriplets if tuples.shape[1] == 3 else GivenQuadruplets)(put_near_first(tuples, y), weight)
 
     def score(self, learner: MetricLearner, fold: Fold) -> float:
-        """Return the share of held-out triplets whose far sample is farther from the anchor than the near one."""
-        held_out = self.triplets[fold.test]
-        near, far = (learner.pair_distance(self.X, held_out[:, [0, side]]) for side in (1, 2))
-        return float(np.mean(near < far))
+        """Return the score of held-out tuples."""
+        tuples, y = self.tuples[fold.test], take(self.y, fold.test)
+        if self.scoring is None:
+            return learner.score(self.X, tuples, y)
+        judge = copy(learner)
+        judge.preprocessor = self.X
+        y = np.ones(len(tuples), int) if y is None else y
+        score = float(check_scoring(judge, self.scoring)(judge, tuples, y))
+        if not np.isfinite(score):
+            raise ValueError(
+                f"scoring={self.scoring!r} is {score} on a fold. Give signs y of both kinds, and folds that have both."
+            )
+        return score
+
+
+def take(values: Vector | None, rows: Any) -> Vector | None:
+    """Return some of the values (n,); None if there are none."""
+    return None if values is None else values[rows]
+
+
+#: Plans whose place another one takes along a path: a mean costs as much as all of its parts.
+SIMILAR = {"mean of three": "triplets", "neighbourhood components": "neighbourhoods"}
 
 
 def fit_path(
@@ -183,7 +224,7 @@ def fit_path(
         if factor is not None and (rank is None or rank > LOW):
             start = reduce_factor(factor, X, rank)
         stages = find_plan(supervision, plans.get(rank), X.shape[1] if rank is None else rank, X.shape[1])
-        fit_stages(own, X, stages, start)
+        task.fit(own, X, stages, start, rows)
         factor = own.factor_ if warm else None
         yield Trained(own, perf_counter() - begin)
 
@@ -210,9 +251,9 @@ def find_plan(supervision: Supervision, name: str | None, rank: int, n_features:
     plans = {plan.name: plan for plan in supervision.plans(rank, n_features)}
     if name is not None and len(plans) > 1:
         last = name.removesuffix(" from discriminants").split(", then ")[-1]
-        kind = last.removeprefix("many ").removeprefix("strong ")
+        kind = SIMILAR.get(last, last.removeprefix("many "))
         for known in (name, last, kind, f"{kind} from discriminants"):
-            if known in plans and plans[known].rank is None:
+            if known in plans and plans[known].rank is None and not plans[known].parts:
                 return plans[known]
     return Plan("", (supervision,))
 
@@ -238,9 +279,5 @@ def reduce_factor(factor: Matrix, X: Any, rank: int | None) -> Matrix | None:
 
     Returns None if the mapped samples vary in fewer than r directions.
     """
-    Z = np.asarray((X @ factor) if issparse(X) else np.dot(X, factor), np.float64)
-    values, vectors = np.linalg.eigh(np.cov(Z, rowvar=False, bias=True).reshape(Z.shape[1], Z.shape[1]))
-    kept = slice(None, None, -1) if rank is None else slice(None, -rank - 1, -1)
-    if not values[kept][-1] > LEAST_SPREAD**2 * values[-1]:
-        return None
-    return np.ascontiguousarray(np.dot(factor, vectors[:, kept].astype(factor.dtype)))
+    variances, reduced = principal_components(factor, (X @ factor) if issparse(X) else np.dot(X, factor), rank)
+    return reduced if variances[-1] > LEAST_SPREAD**2 * variances[0] else None

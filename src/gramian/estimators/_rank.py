@@ -12,6 +12,7 @@ from gramian.certificate import Certifier, append_column
 from gramian.geometries import Geometry
 from gramian.objective import Block, Evaluation, Problem, Term
 from gramian.solvers import Journal, Solver, minimize
+from gramian.starts.kernel_pca import TooFewDirections
 from gramian.types import Matrix, Vector
 
 __all__ = ["RankChoice", "RankSearch", "RankTrial", "check_auto", "is_auto"]
@@ -23,7 +24,7 @@ HELD_OUT = 0.25
 TOLERANCE, ITERATIONS, PERFECT = 1e-5, 300, 1e-8
 # A perfect fit predicts held-out measurements to this share of the cost of W = 0; others fit more than there is.
 PREDICTED = 1e-4
-# The path ends after so many ranks that do not lower the held-out cost by this share.
+# The path ends after this number of ranks that do not lower the held-out cost by this share.
 PATIENCE, IMPROVEMENT = 3, 0.01
 # A solution replaces that of its rank if its cost is lower by this share.
 LOWER = 1e-3
@@ -49,6 +50,13 @@ class RankTrial(NamedTuple):
     cost: float
     held_out_cost: float
     gap: float
+
+
+class Split(NamedTuple):
+    """The problem of the measurements to learn from, and that of those held out."""
+
+    learned: Problem
+    held_out: Problem
 
 
 class RankChoice(NamedTuple):
@@ -132,18 +140,18 @@ class RankSearch(NamedTuple):
                 factor = self.reduce(step.evaluation)
             else:
                 path = path if self.start_of else self.sweep_back(path, held_out)
-                factor = simplest(path).evaluation.point.G
+                factor = select_by_one_standard_error(path).evaluation.point.G
         self.journal.passes += learned.passes + held_out.passes
         return RankChoice(factor.shape[1], factor, [step.trial(self.journal.cost_scale) for step in path])
 
-    def split(self, problem: Problem) -> tuple[Problem, Problem]:
+    def split(self, problem: Problem) -> Split:
         """Return the problem of the measurements to learn from, and that of those held out; none has weight 0."""
         order = self.rng.permutation(np.flatnonzero(problem.sampled.weight))
         m = len(order)
         if m == 1:
-            return problem, problem
+            return Split(problem, problem)
         n_held = min(max(int(HELD_OUT * m), 1), m - 1)
-        return take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held]))
+        return Split(take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held])))
 
     def walk(self, learned: Problem, held_out: Problem) -> Iterator[Step]:
         """Yield a solution of each rank from 1 on, until one is a global minimum."""
@@ -152,13 +160,25 @@ class RankSearch(NamedTuple):
         descent = certifier.descent(evaluation)
         for rank in range(1, self.largest + 1):
             with self.journal.phase(f"rank {rank}"):
-                start = append_column(evaluation, descent.vector) if self.start_of is None else self.start_of(rank)
+                start = append_column(evaluation, descent.vector) if self.start_of is None else self.find_start(rank)
+                if start is None:
+                    break
                 evaluation = self.solve(learned, start)
                 descent = certifier.descent(evaluation)
                 step = Step(evaluation, losses_of(held_out, evaluation.point.G), descent.gap)
             yield step
             if self.start_of is None and descent.eigenvalue >= 0:
                 break
+
+    def find_start(self, rank: int) -> Matrix | None:
+        """Return the start (d, r) of a rank; None if there is none of this rank, but of lower ones."""
+        assert self.start_of is not None
+        try:
+            return self.start_of(rank)
+        except TooFewDirections:
+            if rank == 1:
+                raise
+            return None
 
     def solve(self, problem: Problem, factor: Matrix) -> Evaluation:
         """Return the evaluation at the solution from a start (d, r)."""
@@ -210,7 +230,7 @@ def has_settled(path: list[Step]) -> bool:
     return len(costs) > PATIENCE and min(costs[-PATIENCE:]) > (1 - IMPROVEMENT) * min(costs[:-PATIENCE])
 
 
-def simplest(path: list[Step]) -> Step:
+def select_by_one_standard_error(path: list[Step]) -> Step:
     """Return the solution of the lowest rank whose held-out cost exceeds the lowest by at most one standard error."""
     best = min(path, key=lambda step: step.held_out_cost)
     for step in path:

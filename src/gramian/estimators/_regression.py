@@ -6,21 +6,21 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from gramian.checks import validate_sense, validate_weight
-from gramian.coordinates import Coordinates, Units, column_spread
+from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
-from gramian.estimators._checks import validate_input
+from gramian.estimators._checks import resolve_rank, validate_input
 from gramian.estimators._rank import is_auto
-from gramian.extremes import largest
+from gramian.extremes import Extremes, extremes_of
 from gramian.features import Identity
 from gramian.geometries import Geometry, Scaled
 from gramian.losses import Loss
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Problem
-from gramian.solvers import Growing, Solver
+from gramian.solvers import Growing, Result, Solver
 from gramian.solvers.online import Schedule
+from gramian.span import Columns
 from gramian.types import Vector
 from gramian.warn import warn_user
 
@@ -30,6 +30,7 @@ __all__ = [
     "balance_columns",
     "check_shape",
     "choose_geometry",
+    "leave_out_zeros",
     "make_measurement",
     "read_data",
     "rescale_loss",
@@ -39,15 +40,31 @@ __all__ = [
 
 # Columns that differ in size by more than this factor matter to geometries other than "scaled".
 LARGEST_SPREAD = 100.0
+# With this number of measurements for each of the d r unknowns, the Hessian is near its expectation.
+MEASUREMENTS_PER_UNKNOWN = 10
 
 
 class Data(NamedTuple):
-    """Validated input: vectors (n, d) or matrices (n, d, d), targets (n,), senses (n,) and weights (n,) of sum 1."""
+    """Validated input: vectors (n, d) or matrices (n, d, d), targets (n,), senses (n,) and weights (n,) of sum 1.
+
+    `extremes` are those of the columns of X; None where a stream goes on in its units.
+    """
 
     X: Any
     y: Vector
     sense: Vector
     weight: Vector
+    extremes: Extremes | None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the fit depends on, by name."""
+        return {"X": self.X, "y": self.y, "sense": self.sense, "weight": self.weight}
+
+    def units(self, *, scale_free: bool) -> Units:
+        """Return the units in which X and y are near 1; `scale_free` as in `units_of_regression`."""
+        size = None if self.extremes is None else self.extremes.largest
+        return units_of_regression(self.X, self.y, scale_free=scale_free, size=size)
 
 
 class Stream(NamedTuple):
@@ -56,6 +73,12 @@ class Stream(NamedTuple):
     units: Units
     schedule: Schedule
     geometry: Geometry
+
+    @classmethod
+    def after(cls, result: Result, units: Units, geometry: Geometry) -> Stream | None:
+        """Return the state after a fit in given units; None unless its solver is online."""
+        schedule = getattr(result.memory, "schedule", None)
+        return None if schedule is None else cls(units, schedule, geometry)
 
 
 def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
@@ -72,7 +95,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         y_numeric=True,
     )
     check_shape(X)
-    if reset and not largest(X.data if issparse(X) else X):
+    extremes = extremes_of(X) if reset else None
+    if extremes is not None and not extremes.largest:
         raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
     weight = validate_weight(sample_weight, n, X.dtype)
@@ -81,22 +105,36 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
     if not weight.all():
         kept = np.flatnonzero(weight)
         X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
-    return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype))
+        extremes = None if extremes is None else extremes_of(X)
+    return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype), extremes)
 
 
-def balance_columns(coordinates: Coordinates, geometry: Any, solver: Solver) -> Coordinates:
-    """Return coordinates in which the columns of X are of like size, where the geometry does not depend on that."""
+def balance_columns(coordinates: Coordinates, geometry: Any, solver: Solver, extremes: Extremes | None) -> Coordinates:
+    """Return coordinates in which the columns of X are of like size, where the geometry does not depend on that.
+
+    `extremes` are those of X in the user's units, if known.
+    """
     if not solver.stops:
         return coordinates
+    sizes = None if extremes is None else extremes.sizes * coordinates.units.data
+    if sizes is not None and isinstance(coordinates.span, Columns):
+        sizes = sizes[coordinates.span.indices]
     if isinstance(geometry, str) and geometry == "scaled":
-        return coordinates.equilibrated()
-    spread = column_spread(coordinates.features)
+        return coordinates.equilibrated(sizes)
+    spread = column_spread(coordinates.features, sizes)
     if spread > LARGEST_SPREAD:
         warn_user(
             f"the columns of X differ in size by a factor of {spread:.0e}: with geometry={geometry!r} the fit "
             "may end far from its minimum. Standardise X, or choose geometry='scaled'.",
         )
     return coordinates
+
+
+def leave_out_zeros(estimator: Any, coordinates: Coordinates, solver: Solver) -> Coordinates:
+    """Return coordinates without features that are always 0, where no start, rank or certificate depends on them."""
+    rank, init = estimator.rank, estimator.init
+    fixed = rank is None or is_auto(rank) or not isinstance(init, str) or estimator.certificate
+    return coordinates if fixed or not solver.stops else coordinates.without_zero_columns(int(rank))
 
 
 def check_shape(X: Any) -> None:
@@ -149,11 +187,24 @@ def resolve_growing(estimator: Any, solver: Solver, rng: np.random.Generator) ->
     return Growing(seed=int(rng.integers(2**31))) if wanted else None
 
 
-def choose_geometry(estimator: Any, problem: Problem, stream: Stream | None) -> Geometry:
-    """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call."""
+def choose_geometry(estimator: Any, problem: Problem, solver: Solver, stream: Stream | None) -> Geometry:
+    """Return the geometry; "scaled" includes the second moment of the data, for a stream that of its first call.
+
+    Batch solvers take the metric of Gaussian samples for losses whose Hessian it approximates, if there are many
+    measurements per unknown.
+    """
     if estimator.geometry != "scaled":
         return estimator._resolve_geometry()
     if stream is not None and isinstance(stream.geometry, Scaled):
         return stream.geometry
     features = problem.blocks[0].features
-    return estimator._resolve_geometry() if isinstance(features, Identity) else make_whitened_geometry(features)
+    if isinstance(features, Identity):
+        return estimator._resolve_geometry()
+    if is_auto(estimator.rank) or not solver.stops:
+        return make_whitened_geometry(features, execution=problem.execution)
+    term, d = problem.sampled, problem.n_features
+    rank = resolve_rank(estimator.rank, d, Scaled())
+    smooth = term.loss.quadratic_near_zero and not np.any(term.sense)
+    gaussian = smooth and len(term.measurement) >= MEASUREMENTS_PER_UNKNOWN * d * rank
+    rank = rank if gaussian else 0
+    return make_whitened_geometry(features, rank=rank, gaussian=gaussian, execution=problem.execution)

@@ -12,7 +12,6 @@ from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.features import Identity
 from gramian.geometries import Geometry
-from gramian.losses import Squared
 from gramian.objective import Problem
 from gramian.solvers import Ending, Journal, Result, Solver, minimize
 from gramian.starts import initial_factor
@@ -59,12 +58,12 @@ def may_have_local_minima(problem: Problem, geometry: Geometry, rank: int) -> bo
     term, features, d = problem.sampled, problem.blocks[0].features, problem.n_features
     m = len(term.measurement)
     size = m * d * (d if isinstance(features, Identity) else 1)
-    equalities = isinstance(term.loss, Squared) and not np.any(term.sense)
+    equalities = term.loss.quadratic and not np.any(term.sense)
     small = m < MEASUREMENTS_PER_UNKNOWN * d * rank and size <= LARGEST_DATA
     return small and rank < d and equalities and not geometry.bounded
 
 
-def agreements(problem: Problem, rank: int) -> int:
+def required_agreements(problem: Problem, rank: int) -> int:
     """Return how many further starts must agree with the best before it is believed."""
     few = len(problem.sampled.measurement) < HARD_MEASUREMENTS * problem.n_features * rank
     return 2 if few and rank <= HARD_RANK else 1
@@ -127,7 +126,7 @@ class Restarts(NamedTuple):
             return BestResult(first, 1)
         most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
-        needed, n_same = agreements(problem, first.point.G.shape[1]), 0
+        needed, n_same = required_agreements(problem, first.point.G.shape[1]), 0
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
         while n_starts < most and best.ending in ENDED and best.cost > perfect_cost:
             n_starts += 1

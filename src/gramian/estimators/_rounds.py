@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -10,16 +11,17 @@ from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_sample_weight
 
 from gramian.checks import validate_weight
-from gramian.estimators._checks import check_components, check_labels_given, validate_input
+from gramian.estimators._checks import check_components, check_labels_given, resolve_part, validate_input
+from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
-from gramian.supervision import SUPERVISIONS, Supervision
-from gramian.supervision.checks import check_samples
+from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
+from gramian.supervision.checks import check_samples, validate_signs
 from gramian.supervision.pairs import read_bounds
 
 __all__ = [
     "Validated",
     "advice_on_rounds",
-    "ended_as_planned",
+    "describe_planned_end",
     "round_length",
     "supervise_by_labels",
     "validate_samples",
@@ -28,7 +30,7 @@ __all__ = [
 
 #: The maximum number of iterations of a call of partial_fit.
 STREAM_LENGTH = 15
-#: A matrix of full rank is learned for at most so many directions: an iteration costs their square for each sample.
+#: The largest number of directions of a matrix of full rank: an iteration costs their square for each sample.
 MOST_DIRECTIONS = 1000
 
 
@@ -46,6 +48,7 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
     ----------
     learner : MetricLearner
     y : array, shape (n,)
+        Class labels.
     sample_weight : array, shape (n,), optional
     bounds : two floats, optional
         Squared distances for constraints="pairs".
@@ -66,11 +69,12 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
 
 
 def validate_samples(
-    learner: Any, X: Any, supervision: Supervision, *, reset: bool, checked: bool = False
+    learner: Any, X: Any, supervision: Supervision, *, reset: bool, checked: bool = False, in_span: bool = True
 ) -> Validated:
     """Return validated samples (n, d) and what is asked of them; labels are validated with the samples.
 
-    With `checked` the samples and labels are validated already.
+    `in_span` is True if the distance will be learned in the span of the samples, where that is smaller.
+    With `checked` the samples, and labels if there are any, are validated already.
     """
     kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
     if supervision.from_labels:
@@ -80,26 +84,46 @@ def validate_samples(
             supervision = with_labels(supervision, y)
         supervision = with_class_weight(supervision, learner.class_weight)
     else:
-        X = validate_input(learner, X, reset=reset, **kinds)
+        X = X if checked else validate_input(learner, X, reset=reset, **kinds)
+        supervision = with_sign_weight(supervision, learner.class_weight)
     check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
+    check_loss(learner.loss, supervision)
     if learner.n_components is None:
-        check_directions(X, supervision)
+        check_directions(X, in_span)
     check_samples(X, 2 if supervision.from_labels else 4)
     return Validated(X, supervision.validate(X.shape[0]))
 
 
-def check_directions(X: Any, supervision: Supervision) -> None:
-    """Raise a ValueError if a distance of full rank would take many minutes: samples (n, d) span too many directions.
+def check_directions(X: Any, in_span: bool) -> None:
+    """Raise a ValueError if a distance of full rank would take many minutes: samples (n, d) have too many directions.
 
-    Labels are learned from in the span of dense samples; everything else is in all directions.
+    These are the directions of the span of dense samples, where the distance is learned in it, else all.
     """
     n, d = X.shape
-    directions = min(n, d) if supervision.from_labels and not issparse(X) else d
+    directions = min(n, d) if in_span and not issparse(X) else d
     if directions > MOST_DIRECTIONS:
+        few = n <= MOST_DIRECTIONS and not issparse(X)
+        why = (
+            " Few samples with labels are learned from in their span by `fit`, unless `init` is an array."
+            if few
+            else ""
+        )
         raise ValueError(
             f"n_components=None would learn a matrix of rank {directions} from {n} samples of {d} features, which "
             f"takes many minutes. Choose a number of components, for example n_components=50; full rank is learned in "
-            f"at most {MOST_DIRECTIONS} directions."
+            f"at most {MOST_DIRECTIONS} directions.{why}"
+        )
+
+
+def check_loss(loss: Any, supervision: Supervision) -> None:
+    """Raise a ValueError if another loss than squares is asked for, and the supervision would ignore it."""
+    if not supervision.uses_loss and not isinstance(resolve_part("loss", loss, LOSSES, Loss), Squared):
+        name = next(
+            (key for key, kind in SUPERVISIONS.items() if type(supervision) is kind), type(supervision).__name__
+        )
+        raise ValueError(
+            f"loss={loss!r} has no effect on {name!r}, which has an objective of its own. Leave out loss, or learn "
+            "from triplets, pairs or quadruplets, for example with constraints='triplets'."
         )
 
 
@@ -117,6 +141,26 @@ def with_class_weight(supervision: Any, class_weight: Any) -> Supervision:
     return with_weight(supervision, weight * own)
 
 
+def with_sign_weight(supervision: Any, class_weight: Any) -> Supervision:
+    """Return pairs whose weights are multiplied by those of their signs; raise a ValueError for other supervision."""
+    if class_weight is None:
+        return supervision
+    if getattr(supervision, "y", None) is None or not isinstance(supervision, GivenPairs):
+        raise ValueError(
+            f"class_weight={class_weight!r} weighs classes of labels, or signs of pairs, but "
+            f"{type(supervision).__name__} has neither. Give sample_weight, and set class_weight=None."
+        )
+    signs = validate_signs(supervision.y, len(supervision.pairs), both=False)
+    own = validate_weight(supervision.sample_weight, len(signs), np.dtype(np.float64))
+    if isinstance(class_weight, Mapping):
+        unknown = [key for key in class_weight if key not in (-1, 1)]
+        if unknown:
+            raise ValueError(f"class_weight has the key {unknown[0]!r}, but the classes of pairs are +1 and -1.")
+        class_weight = {1: class_weight.get(1, 1.0), -1: class_weight.get(-1, 1.0)}
+        class_weight = {sign: class_weight[sign] for sign in np.unique(signs)}
+    return replace(supervision, sample_weight=own * compute_sample_weight(class_weight, signs))
+
+
 def with_weight(supervision: Any, weight: Any) -> Supervision:
     """Return a supervision with weights (n,) of its samples; raise a ValueError if its kind takes none."""
     if "sample_weight" not in {field.name for field in fields(supervision)}:
@@ -130,15 +174,17 @@ def round_length(supervision: Supervision, resume: bool) -> int | None:
     return STREAM_LENGTH if resume and supervision.round_length != 0 else supervision.round_length
 
 
-def ended_as_planned(result: Result, supervision: Supervision, resume: bool) -> str:
+def describe_planned_end(result: Result, supervision: Supervision, resume: bool) -> str:
     """Return the message of a fit whose last round reached its length; "" for others."""
     length = round_length(supervision, resume)
-    if result.ending is not Ending.EXHAUSTED or result.n_iter != length:
+    if result.ending is not Ending.EXHAUSTED or (result.stops and result.n_iter != length):
         return ""
     if length == 0:
         return "nothing was learned, as planned: the distance is that of the start"
     name = supervision.rounds_parameter
     rounds = "" if resume else f" in each of {f'{name}=' if name else ''}{supervision.n_rounds} rounds"
+    if not result.stops:
+        return f"{result.n_iter} epoch{'s' * (result.n_iter != 1)}{rounds * (supervision.n_rounds > 1)} done"
     return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
 

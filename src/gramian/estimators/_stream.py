@@ -1,22 +1,39 @@
-"""Labelled samples of a stream that are too few to learn from, and are kept until more come."""
+"""Samples and tuples of a stream: those that are too few to learn from are kept until more come."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
 
 from gramian.blocked import is_blocked
 from gramian.checks import as_numbers, check_size, validate_weight
-from gramian.estimators._checks import validate_input
+from gramian.estimators._blocks import close_own_cluster
+from gramian.estimators._checks import (
+    check_components,
+    check_labels_given,
+    check_metric_settings,
+    restore_on_failure,
+    validate_input,
+)
+from gramian.estimators._rounds import supervise_by_labels
+from gramian.estimators._threshold import Calibration
 from gramian.extremes import extremes_of
 from gramian.supervision.checks import has_partner, read_labels
-from gramian.types import Vector
+from gramian.supervision.tuples import TUPLES
+from gramian.types import Matrix, Vector
 
-__all__ = ["Chunk", "join_chunk"]
+if TYPE_CHECKING:
+    from gramian.estimators.metric import MetricLearner
 
-#: So many samples are kept at the most.
+__all__ = ["Chunk", "TupleChunk", "continue_with_labels", "continue_with_tuples"]
+
+Learner = TypeVar("Learner", bound="MetricLearner")
+
+#: The largest number of samples that are kept.
 MOST_KEPT = 10_000
 
 
@@ -35,22 +52,82 @@ class Chunk(NamedTuple):
     y: Vector
     sample_weight: Vector | None
 
-    @property
-    def sufficient(self) -> bool:
-        """True if a distance can be learned: samples of positive weight have two classes, one of them two samples."""
+    def suffices(self, least: int = 0) -> bool:
+        """Return True if a distance can be learned from these samples, and they are at least so many.
+
+        Those of positive weight must have two classes, one of them two samples.
+        """
         used = self.y if self.sample_weight is None else self.y[self.sample_weight > 0]
-        return len(np.unique(used)) > 1 and bool(has_partner(used).any())
+        return len(self.y) >= least and len(np.unique(used)) > 1 and bool(has_partner(used).any())
 
     def join(self, other: Chunk) -> Chunk:
         """Return the samples of both."""
-        sparse = scipy.sparse.issparse(self.X) or scipy.sparse.issparse(other.X)
-        X = scipy.sparse.vstack([self.X, other.X], format="csr") if sparse else np.concatenate([self.X, other.X])
+        X = stack(self.X, other.X)
         y = np.asarray(read_labels(np.array([*self.y.tolist(), *other.y.tolist()], dtype=object)))
         y = y.astype(str) if y.dtype == object else y
-        if self.sample_weight is None and other.sample_weight is None:
-            return Chunk(X, y, None)
-        weights = [np.ones(len(part.y)) if part.sample_weight is None else part.sample_weight for part in (self, other)]
-        return Chunk(X, y, np.concatenate(weights))
+        return Chunk(X, y, join_weights(self, other))
+
+
+class TupleChunk(NamedTuple):
+    """Pairs, triplets or quadruplets of a stream, validated.
+
+    Attributes
+    ----------
+    X : array or CSR matrix, shape (n, d)
+        The samples that occur in the tuples.
+    tuples : array of int, shape (m, k)
+        Row indices of X.
+    sample_weight : array, shape (m,), or None
+    y, target, sense : arrays, shape (m,), or None
+        Signs of pairs; or squared distances and senses.
+    """
+
+    X: Any
+    tuples: Matrix
+    sample_weight: Vector | None = None
+    y: Vector | None = None
+    target: Vector | None = None
+    sense: Vector | None = None
+
+    @property
+    def name(self) -> str:
+        """What the tuples are: pairs, triplets or quadruplets."""
+        return TUPLES[self.tuples.shape[1]]
+
+    def join(self, other: TupleChunk) -> TupleChunk:
+        """Return the tuples of both; raise a ValueError if one has signs, and the other squared distances."""
+        if (self.y is None) != (other.y is None):
+            had, has = ("target", "y") if self.y is None else ("y", "target")
+            raise ValueError(f"{has} is given, but the pairs that are kept have {had}. Call fit_pairs to start anew.")
+        tuples = np.concatenate([self.tuples, other.tuples + self.X.shape[0]])
+        rest = [
+            None if mine is None or its is None else np.concatenate([mine, its])
+            for mine, its in zip(self[3:], other[3:], strict=True)
+        ]
+        return TupleChunk(stack(self.X, other.X), tuples, join_weights(self, other), *rest)
+
+    def supervise(self, given: Any) -> Any:
+        """Return a supervision by given tuples with these in place of its own."""
+        parts = {"sample_weight": self.sample_weight, self.name: self.tuples}
+        if self.name == "pairs":
+            parts |= {"y": self.y, "target": self.target, "sense": self.sense}
+        return replace(given, **parts)
+
+
+def stack(first: Any, second: Any) -> Any:
+    """Return the rows of two arrays or CSR matrices."""
+    if scipy.sparse.issparse(first) or scipy.sparse.issparse(second):
+        return scipy.sparse.vstack([first, second], format="csr")
+    return np.concatenate([first, second])
+
+
+def join_weights(*chunks: Chunk | TupleChunk) -> Vector | None:
+    """Return the weights of chunks; 1 for those that have none, None if all have none."""
+    if all(chunk.sample_weight is None for chunk in chunks):
+        return None
+    # The second field of both has a row for each weight.
+    weights = [np.ones(len(chunk[1])) if chunk.sample_weight is None else chunk.sample_weight for chunk in chunks]
+    return np.concatenate(weights)
 
 
 def read_chunk(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Chunk:
@@ -58,11 +135,28 @@ def read_chunk(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool)
     kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
     X, y = validate_input(learner, X, y=y, reset=reset, **kinds)
     check_size("X", extremes_of(X).largest, 2)
+    return Chunk(X, y, read_weight(sample_weight, len(y)))
+
+
+def read_weight(sample_weight: Any, count: int) -> Vector | None:
+    """Return weights (m,) as they are given, since those of several chunks must be comparable; None for none."""
     if sample_weight is None:
-        return Chunk(X, y, None)
-    validate_weight(sample_weight, len(y), np.dtype(np.float64))
-    # As they are given: those of several chunks must be comparable.
-    return Chunk(X, y, np.broadcast_to(as_numbers("sample_weight", sample_weight), (len(y),)))
+        return None
+    validate_weight(sample_weight, count, np.dtype(np.float64))
+    return np.broadcast_to(as_numbers("sample_weight", sample_weight), (count,))
+
+
+def is_new(learner: Any) -> bool:
+    """Return True if a learner knows no features yet: it is not fitted, and keeps nothing."""
+    return not (hasattr(learner, "components_") or learner.kept_ is not None or learner.kept_tuples_)
+
+
+def least_samples(learner: Any) -> int:
+    """Return the number of samples that a stream needs to begin: n centred samples have n - 1 directions."""
+    rank = learner.n_components
+    if hasattr(learner, "components_") or not isinstance(rank, Integral):
+        return 0
+    return int(rank) + 1
 
 
 def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
@@ -73,12 +167,97 @@ def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
     if is_blocked(X):
         raise ValueError("X is in blocks: partial_fit takes one block at a time, in memory. Call fit for all of them.")
     kept = learner.kept_
-    chunk = read_chunk(learner, X, y, sample_weight, reset=kept is None and not hasattr(learner, "components_"))
+    chunk = read_chunk(learner, X, y, sample_weight, reset=is_new(learner))
     chunk = chunk if kept is None else kept.join(chunk)
     n = chunk.X.shape[0]
-    if not chunk.sufficient and n > MOST_KEPT:
+    if n > MOST_KEPT and not chunk.suffices(least_samples(learner)):
         raise ValueError(
             f"{n} samples of the stream would have to be kept, more than {MOST_KEPT}: they have one class only, or a "
             "single sample in every class. Shuffle the stream, so that a chunk has several classes."
         )
     return chunk
+
+
+def check_kept(learner: Any, n_features: int) -> None:
+    """Raise a ValueError if a learner could not learn from what it keeps, whatever comes later."""
+    check_metric_settings(learner)
+    check_components(learner.n_components, n_features, learner._resolve_geometry())
+
+
+def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -> Learner:
+    """Learn from labelled samples of a stream, and those kept before; or keep them all. Return the learner."""
+    with restore_on_failure(learner), close_own_cluster(learner):
+        check_labels_given(learner, y)
+        chunk = join_chunk(learner, X, y, sample_weight)
+        supervision = supervise_by_labels(learner, chunk.y, chunk.sample_weight)
+        sufficient = chunk.suffices(least_samples(learner))
+        learner.kept_ = None if sufficient else chunk
+        if not sufficient:
+            check_kept(learner, chunk.X.shape[1])
+            return learner
+        ended = learner._learn(chunk.X, supervision, resume=True, checked=True)
+    return learner._end(ended)
+
+
+def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibration | None = None) -> Any:
+    """Learn from given tuples of a stream, and those kept before; or keep them all. Return the learner."""
+    least = least_samples(learner)
+    name = next(name for name in TUPLES.values() if hasattr(given, name))
+    if is_blocked(X) or (name not in learner.kept_tuples_ and can_learn(given, count_rows(X), least)):
+        return learner._fit(X, given, calibration, resume=True)
+    with restore_on_failure(learner), close_own_cluster(learner):
+        chunk = read_tuple_chunk(learner, X, given, name)
+        kept = dict(learner.kept_tuples_)
+        chunk = kept.pop(name).join(chunk) if name in kept else chunk
+        supervision = chunk.supervise(given)
+        if not can_learn(supervision, chunk.X.shape[0], least):
+            check_kept(learner, chunk.X.shape[1])
+            check_number_kept(chunk)
+            learner.kept_tuples_ = {**kept, name: chunk}
+            return learner
+        learner.kept_tuples_ = kept
+        ended = learner._learn(chunk.X, supervision, calibration, resume=True, checked=True)
+    return learner._end(ended)
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of samples in X; 0 if it is not known."""
+    shape = getattr(X, "shape", None)
+    return shape[0] if shape else len(X) if hasattr(X, "__len__") else 0
+
+
+def can_learn(given: Any, n_samples: int, least: int) -> bool:
+    """Return True if tuples of so many samples, and at least so many, can be learned from.
+
+    Pairs with signs must be near and far ones, unless bounds are known. Their arrays need not be valid.
+    """
+    signs = getattr(given, "y", None)
+    if n_samples < least or signs is None or given.bounds is not None or given.earlier is not None:
+        return n_samples >= least
+    signs = np.asarray(signs)
+    if given.sample_weight is not None:
+        weight = as_numbers("sample_weight", given.sample_weight)
+        signs = signs[weight > 0] if weight.shape == signs.shape else signs
+    return len({*signs.ravel().tolist()}) > 1
+
+
+def read_tuple_chunk(learner: Any, X: Any, given: Any, name: str) -> TupleChunk:
+    """Return validated tuples, with the samples that occur in them; those of weight 0 are left out."""
+    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+    X = validate_input(learner, X, reset=is_new(learner), **kinds)
+    check_size("X", extremes_of(X).largest, 4)
+    valid = (replace(given, one_kind=True) if name == "pairs" else given).validate(X.shape[0])
+    weight = read_weight(given.sample_weight, count_rows(getattr(given, name)))
+    rows, tuples = np.unique(getattr(valid, name), return_inverse=True)
+    tuples = tuples.reshape(len(valid), -1)
+    rest = (valid.y, valid.target, valid.sense) if name == "pairs" else ()
+    return TupleChunk(X[rows], tuples, None if weight is None else weight[weight > 0], *rest)
+
+
+def check_number_kept(chunk: TupleChunk) -> None:
+    """Raise a ValueError if so many tuples would have to be kept."""
+    if len(chunk.tuples) > MOST_KEPT:
+        raise ValueError(
+            f"{len(chunk.tuples)} {chunk.name} of the stream would have to be kept, more than {MOST_KEPT}: they have "
+            "one sign only, or too few samples. Shuffle the stream, or give bounds."
+        )

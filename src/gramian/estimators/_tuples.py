@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
+from gramian.estimators._stream import continue_with_tuples
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.supervision import GivenPairs, GivenQuadruplets, GivenTriplets, Supervision
 from gramian.supervision.pairs import Bounds, read_bounds
-from gramian.supervision.tuples import TUPLES, SignedTuples, read_tuples, tuples_of_points, validate_points
+from gramian.supervision.tuples import TUPLES, put_near_first, read_tuples, tuples_of_points, validate_points
 
 __all__ = ["LearnsFromTuples"]
 
@@ -32,6 +31,7 @@ class LearnsFromTuples:
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d)
+            The samples, one per row.
         supervision : Supervision
             What is asked of the distance; it is not changed.
 
@@ -67,6 +67,7 @@ class LearnsFromTuples:
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row; or the points of the tuples themselves.
         pairs : array of int, shape (m, 2)
             Row indices of X.
         y : array of +1 and -1, shape (m,)
@@ -92,38 +93,46 @@ class LearnsFromTuples:
         given = GivenPairs(pairs, target, sense, y, sample_weight, bounds=read_bounds(bounds))
         return self._fit(X, given, calibration)
 
-    def fit_triplets(self, X: Any, triplets: Any = None, sample_weight: Any = None) -> Self:
+    def fit_triplets(self, X: Any, triplets: Any = None, sample_weight: Any = None, *, y: Any = None) -> Self:
         """Learn from triplets (anchor, near, far): far should be farther from the anchor than near, by a margin.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d); or triplets of points, shape (m, 3, d), without `triplets`
+            Samples, one per row; or the points of the tuples themselves.
         triplets : array of int, shape (m, 3)
             Row indices of X.
         sample_weight : array, shape (m,), optional
+            Weights of the tuples, 1 by default.
+        y : array of +1 and -1, shape (m,), optional
+            -1 exchanges near and far.
 
         Returns
         -------
         self
         """
-        X, triplets, _ = self._read_given(X, triplets, 3)
+        X, triplets = self._read_given(X, triplets, y, 3)
         return self._fit(X, GivenTriplets(triplets, sample_weight))
 
-    def fit_quadruplets(self, X: Any, quadruplets: Any = None, sample_weight: Any = None) -> Self:
+    def fit_quadruplets(self, X: Any, quadruplets: Any = None, sample_weight: Any = None, *, y: Any = None) -> Self:
         """Learn from quadruplets (a, b, c, e): c and e should be farther apart than a and b, by a margin.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n, d); or quadruplets of points, shape (m, 4, d), without `quadruplets`
+            Samples, one per row; or the points of the tuples themselves.
         quadruplets : array of int, shape (m, 4)
             Row indices of X.
         sample_weight : array, shape (m,), optional
+            Weights of the tuples, 1 by default.
+        y : array of +1 and -1, shape (m,), optional
+            -1 exchanges near and far.
 
         Returns
         -------
         self
         """
-        X, quadruplets, _ = self._read_given(X, quadruplets, 4)
+        X, quadruplets = self._read_given(X, quadruplets, y, 4)
         return self._fit(X, GivenQuadruplets(quadruplets, sample_weight))
 
     def partial_fit_pairs(
@@ -138,33 +147,89 @@ class LearnsFromTuples:
         sample_weight: Any = None,
         calibration_params: Any = None,
     ) -> Self:
-        """Continue from the current metric with new pairs; the arguments are those of `fit_pairs`.
+        """Continue from the current metric with new pairs; the first call is equivalent to `fit_pairs`.
 
-        If all y are equal, `bounds_` and `threshold_` are unchanged.
+        If all y are equal, `bounds_` and `threshold_` are unchanged; where there are none yet, the pairs are kept in
+        `kept_tuples_` until both signs are there. So are the first ones until they have more samples than n_components.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
+            Samples, one per row; or the points of the tuples themselves. They need not be those of earlier calls.
+        pairs : array of int, shape (m, 2)
+            Row indices of X.
+        y : array of +1 and -1, shape (m,)
+            In place of target and sense: squared distances should be at most their 5th percentile under the current
+            metric for y = +1, and at least their 95th for y = -1. If all y are equal, earlier bounds are used.
+        target : array, shape (m,), or float
+            Squared distances.
+        sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
+            Whether the squared distance should equal its target, be at most, or be at least the target.
+        bounds : two floats, optional
+            For y: squared distances in place of the percentiles.
+        sample_weight : array, shape (m,), optional
+            Weights of the pairs, 1 by default.
+        calibration_params : dict, optional
+            Any of `strategy`, `beta` and `min_rate`, for the `calibrate_threshold` that sets `threshold_` by y.
+
+        Returns
+        -------
+        self
         """
         X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         calibration, fitted = resolve_calibration(calibration_params, y), hasattr(self, "components_")
         earlier = getattr(self, "bounds_", None) if fitted else None
         given = GivenPairs(pairs, target, sense, y, sample_weight, earlier=earlier, bounds=read_bounds(bounds))
-        return self._fit(X, given, calibration, resume=True)
+        return continue_with_tuples(self, X, given, calibration)
 
-    def partial_fit_triplets(self, X: Any, triplets: Any = None, sample_weight: Any = None) -> Self:
-        """Continue from the current metric with new triplets; the arguments are those of `fit_triplets`."""
-        X, triplets, _ = self._read_given(X, triplets, 3)
-        return self._fit(X, GivenTriplets(triplets, sample_weight), resume=True)
+    def partial_fit_triplets(self, X: Any, triplets: Any = None, sample_weight: Any = None, *, y: Any = None) -> Self:
+        """Continue from the current metric with new triplets; the first call is equivalent to `fit_triplets`.
 
-    def partial_fit_quadruplets(self, X: Any, quadruplets: Any = None, sample_weight: Any = None) -> Self:
-        """Continue from the current metric with new quadruplets; the arguments are those of `fit_quadruplets`."""
-        X, quadruplets, _ = self._read_given(X, quadruplets, 4)
-        return self._fit(X, GivenQuadruplets(quadruplets, sample_weight), resume=True)
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d); or triplets of points, shape (m, 3, d), without `triplets`
+            Samples, one per row; or the points of the tuples themselves. They need not be those of earlier calls.
+        triplets : array of int, shape (m, 3)
+            Row indices of X: anchor, near, far.
+        sample_weight : array, shape (m,), optional
+            Weights of the triplets, 1 by default.
+        y : array of +1 and -1, shape (m,), optional
+            -1 exchanges near and far.
 
-    def _read_given(self, X: Any, tuples: Any, size: int) -> SignedTuples:
-        """Return samples and index tuples (m, size); raise a ValueError if a vector is given in place of tuples."""
-        given = tuples_of_points(X, tuples, None, self.preprocessor, size)
-        if given.y is not None:
-            name = TUPLES[size]
-            raise ValueError(f"{name} has shape {np.shape(given.y)}, but X holds {name} already. Leave it out.")
-        return given
+        Returns
+        -------
+        self
+        """
+        X, triplets = self._read_given(X, triplets, y, 3)
+        return continue_with_tuples(self, X, GivenTriplets(triplets, sample_weight))
+
+    def partial_fit_quadruplets(
+        self, X: Any, quadruplets: Any = None, sample_weight: Any = None, *, y: Any = None
+    ) -> Self:
+        """Continue from the current metric with new quadruplets; the first call is equivalent to `fit_quadruplets`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d); or quadruplets of points, shape (m, 4, d), without `quadruplets`
+            Samples, one per row; or the points of the tuples themselves. They need not be those of earlier calls.
+        quadruplets : array of int, shape (m, 4)
+            Row indices of X: a, b, c, e, where a and b should be nearer than c and e.
+        sample_weight : array, shape (m,), optional
+            Weights of the quadruplets, 1 by default.
+        y : array of +1 and -1, shape (m,), optional
+            -1 exchanges near and far.
+
+        Returns
+        -------
+        self
+        """
+        X, quadruplets = self._read_given(X, quadruplets, y, 4)
+        return continue_with_tuples(self, X, GivenQuadruplets(quadruplets, sample_weight))
+
+    def _read_given(self, X: Any, tuples: Any, y: Any, size: int) -> tuple[Any, Any]:
+        """Return samples and index tuples (m, size), the near points first; signs may follow tuples of points."""
+        X, tuples, y = tuples_of_points(X, tuples, y, self.preprocessor, size)
+        return X, put_near_first(tuples, y)
 
     def _fit_tuples(self, X: Any, y: Any, *, resume: bool = False, **options: Any) -> Self:
         """Learn from tuples of points (m, k, d), or of indices (m, k) into the preprocessor.
@@ -178,10 +243,10 @@ class LearnsFromTuples:
             if y is None:
                 raise ValueError("y is missing: X holds pairs. Give +1 (same) or -1 (different) for each pair.")
             return (self.partial_fit_pairs if resume else self.fit_pairs)(X, tuples, y, **options)
-        for option, value in (("y", y), *options.items()):
+        for option, value in options.items():
             if value is not None and option != "sample_weight":
                 raise ValueError(f"{option} is given, but X holds {name}, and {option} is for pairs. Leave it out.")
         weight = options.get("sample_weight")
         if size == 3:
-            return (self.partial_fit_triplets if resume else self.fit_triplets)(X, tuples, weight)
-        return (self.partial_fit_quadruplets if resume else self.fit_quadruplets)(X, tuples, weight)
+            return (self.partial_fit_triplets if resume else self.fit_triplets)(X, tuples, weight, y=y)
+        return (self.partial_fit_quadruplets if resume else self.fit_quadruplets)(X, tuples, weight, y=y)

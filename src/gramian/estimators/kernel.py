@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import check_array
 from gramian.checks import check_number, validate_weight
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._blocks import closes_cluster
+from gramian.estimators._blocks import close_own_cluster
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
@@ -30,6 +31,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["KernelLearner"]
 
+#: With smaller ridges, coefficients are computed from all eigenvectors: others are rounding.
+LEAST_RIDGE = 1e-8
 CHOICES = ("kernel", "identity", "random", "frame")
 
 
@@ -89,7 +92,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding.
+        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
     random_state : int, RandomState, Generator or None
         The seed of the pairs, of the random start and of the order of mini-batches.
     callback : callable, optional
@@ -201,6 +204,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
 
         Returns
         -------
@@ -215,7 +219,15 @@ class KernelLearner(KernelMap, PSDEstimator):
         >>> for rank in (2, 3):
         ...     model = KernelLearner(rank, kernel="rbf", random_state=0).fit(X, y, decomposed)
         """
-        return self._decompose(check_array(X, **self._input_kernel.validation_options, ensure_min_samples=2))
+        kernel = self._input_kernel
+        return kernel.decompose(check_array(X, **kernel.validation_options, ensure_min_samples=2))
+
+    def _decompose(self, X: Any) -> DecomposedKernel:
+        """Return the decomposed kernel; only the eigenvectors of the start, if rank and ridge are given."""
+        given = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool) and self.ridge >= LEAST_RIDGE
+        if given and isinstance(self.rank, Integral) and 1 <= self.rank < X.shape[0]:
+            return self._input_kernel.decompose(X, int(self.rank))
+        return self._input_kernel.decompose(X)
 
     def fit(self, X: Any, y: Any, decomposed: DecomposedKernel | None = None) -> Self:
         """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
@@ -223,6 +235,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         y : array, shape (n,)
             Labels of two classes or more.
         decomposed : DecomposedKernel, optional
@@ -232,7 +245,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
@@ -258,6 +271,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or K₀ of shape (n, n) if kernel="precomputed"
+            The samples, one per row; or the kernel.
         pairs : array of int, shape (m, 2)
             Indices of two different samples.
         target : array, shape (m,), or float
@@ -274,7 +288,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             X, constraints = self._read_pairs(X, pairs, target, sense)
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal, rng = self._open_journal(), self._make_generator()

@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances
 from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._blocks import closes_cluster
+from gramian.estimators._blocks import close_own_cluster
 from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
 from gramian.estimators._checks import check_scale, restore_on_failure, validate_input
 from gramian.estimators._dissimilarities import (
@@ -77,7 +77,7 @@ class SStressMDS(PSDEstimator):
         True sets `certificate_` for a given dimension too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding.
+        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
     random_state : int, RandomState, Generator or None
         The seed of init="random", of the order of mini-batches, and of the pairs that n_components="auto" holds out.
     callback : callable, optional
@@ -187,6 +187,7 @@ class SStressMDS(PSDEstimator):
             Dissimilarities: symmetric, not negative, NaN if unknown, 0 or NaN on the diagonal. If one of X[i, j] and
             X[j, i] is NaN, the other is used. Features (n, d) if metric is not "precomputed".
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
         sample_weight : array, shape (n,) or (n, n), optional
             Weights of samples, whose products are the weights of pairs; or weights of pairs. A pair of weight 0 is
             unknown.
@@ -195,7 +196,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
             known = self._read_matrix(X, sample_weight, journal, reset=True)
             result = self._embed(known, journal, checkpoint)
@@ -210,6 +211,7 @@ class SStressMDS(PSDEstimator):
         X : array, shape (n, n) or (n, d)
             Dissimilarities; features if metric is not "precomputed".
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
         sample_weight : array, shape (n,) or (n, n), optional
             Weights of samples or of pairs.
 
@@ -239,7 +241,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), closes_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
             result = self._embed(known, self._open_journal(), checkpoint)
         self._warn(result)
@@ -257,6 +259,7 @@ class SStressMDS(PSDEstimator):
         X : array, shape (n, n) or (n, d)
             Dissimilarities, with rows for all samples embedded before; features if metric is not "precomputed".
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
         sample_weight : array, shape (n,) or (n, n), optional
             Weights of samples or of pairs, for the known entries of X.
 
@@ -266,8 +269,8 @@ class SStressMDS(PSDEstimator):
         """
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
         grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
-        with restore_on_failure(self), closes_cluster(self):
-            journal = self._open_journal()
+        with restore_on_failure(self), close_own_cluster(self):
+            journal = self._open_journal(resume=True)
             result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
         self._warn(result)
         return self
@@ -292,9 +295,9 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), closes_cluster(self):
+        with restore_on_failure(self), close_own_cluster(self):
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(), resume=True)
+            result = self._embed(known, self._open_journal(resume=True), resume=True)
         self._warn(result)
         return self
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import chain
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import PSDEstimator
-from gramian.estimators._blocks import closes_cluster, gather_beside, open_data
+from gramian.estimators._blend import learn_plan
+from gramian.estimators._blocks import gather_beside, name_target, open_data
 from gramian.estimators._checkpoint import FitCheckpoint, checkpoint_of
-from gramian.estimators._checks import check_labels_given, check_metric_settings, restore_on_failure
+from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._learning import WARM, Ended, complete_factor, compute_start, learn_by_plan, load_factor
+from gramian.estimators._learning import WARM, Ended, load_factor, with_rank
+from gramian.estimators._online import forget_outcome, stream_unit
+from gramian.estimators._regression import Stream
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
-from gramian.estimators._stream import Chunk, join_chunk
+from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
 from gramian.estimators._targets import learn_targets
 from gramian.estimators._threshold import Calibration
 from gramian.estimators._tuples import LearnsFromTuples
@@ -27,7 +30,7 @@ from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.solvers import Solver
 from gramian.starts import Situation
-from gramian.supervision import GivenPairs, Supervision, Targets
+from gramian.supervision import Supervision, Targets
 from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
@@ -62,27 +65,30 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     balanced : bool
         For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
     class_weight : dict, "balanced" or None
-        Weights of the classes of `fit` by label, which multiply those of their samples. "balanced" gives every class
-        the same total weight; in a stream, every class of a chunk.
+        Weights of the classes of `fit` by label, or of pairs by sign, which multiply those of their samples or pairs.
+        "balanced" gives every class the same total weight; in a stream, every class of a chunk.
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
-        labels of c classes, but 0 at full rank if n >= 2 d. For m given constraints on d features it is d/m for pairs
-        with targets, 0.15 (d/m)² but at most d/m for pairs with signs, and 0.1 d/m for triplets and quadruplets: few
-        constraints change W little.
+        labels of c classes, 10,000/n of this if n is larger, but 0 at full rank if n >= 2 d. For m given constraints on
+        d features it is d/m for pairs with targets, 0.15 (d/m)² but at most d/m for pairs with signs, and 0.1 d/m for
+        triplets and quadruplets: few constraints change W little.
     regularization : float, "auto" or None
         Another spelling of `regularisation`, which it replaces unless it is None.
-    pull : float
-        The penalty weight of the mean squared distance of targets, for triplets of labels.
+    pull : float or "auto"
+        The penalty weight of the mean squared distance of targets, for triplets of labels; "auto" is 0.1, and 1000/n
+        with n > 10,000 samples.
     shrinkage : float or "auto"
         The penalty weight of tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
-        triplets of n labels, but 0.03 at full rank if n >= 2 d; 0.3 v tr(W₀) d/n for neighbourhoods of n samples whose
-        d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs; 1.5 d/m but at
-        most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
+        triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; 0.3 v tr(W₀) d/n for neighbourhoods
+        of n samples whose d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs;
+        1.5 d/m but at most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
     loss : {"squared", "huber", "logistic", "hinge"} or Loss
         The loss of pairs, triplets and quadruplets, for violations in units of the typical target, or of the margin.
-    init : {"auto", "identity", "lda", "pca", "random"} or array of shape (d, r)
-        The start. "auto" is "identity" at full rank, else "lda" with labels and "pca" without. "lda" adds principal
-        directions if r exceeds the number of discriminants.
+        Neighbourhoods and continuous targets have none, and refuse another one.
+    init : {"auto", "identity", "lda", "pairs", "pca", "random"} or array of shape (d, r)
+        The start. "auto" is "identity" at full rank, else "lda" with labels, "pairs" with fewer than 8 signed pairs per
+        feature, and "pca" elsewhere. "lda" adds principal directions if r exceeds the number of discriminants. "pairs"
+        are the directions in which far pairs differ more than near ones.
     warm_start : bool
         True starts from the current factor, if there is one, in place of `init`. It must have the same number of
         features and components: a ValueError is raised otherwise. constraints="auto" then keeps the plan of `choice_`.
@@ -93,8 +99,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
-        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15, one of
-        neighbourhoods 20.
+        The maximum number of iterations of a batch solver; 15 in a round of triplets of labels, 20 of neighbourhoods.
     tol : float
         A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
         or when the cost is at most tol times the cost of W = 0.
@@ -106,7 +111,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         Samples: `fit`, `predict`, `score` and other methods of tuples then take tuples of their indices.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding. `gramian.execution.Dask(client)` stands for the workers of a cluster.
+        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+        `gramian.execution.Dask(client)` stands for the workers of a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
@@ -138,6 +144,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         The number of samples, pairs or triplets learned from so far.
     kept_ : Chunk or None
         The samples, labels and weights that `partial_fit` keeps until it can learn from them.
+    kept_tuples_ : dict of str to TupleChunk
+        The pairs, triplets and quadruplets that streams of them keep until they can learn from them.
     tuple_size_ : int
         3 after learning from triplets, 4 after quadruplets.
     n_iter_ : int
@@ -171,6 +179,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     n_seen_: int
     choice_: Choice
     kept_: Chunk | None = None
+    kept_tuples_: Mapping[str, TupleChunk] = MappingProxyType({})
 
     def __init__(
         self,
@@ -185,7 +194,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         class_weight: Any = None,
         regularisation: float | str = "auto",
         regularization: float | str | None = None,
-        pull: float = 0.1,
+        pull: float | str = "auto",
         shrinkage: float | str = "auto",
         loss: str | Loss = "squared",
         init: str | Matrix = "auto",
@@ -240,13 +249,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d); or samples in blocks on workers, see docs/scale.md
+        X : array or sparse matrix, shape (n, d); or samples in blocks on workers
             Samples with class labels. Or tuples of points, an array: pairs (m, 2, d), triplets (m, 3, d), quadruplets
             (m, 4, d). With a `preprocessor`: tuples (m, 2), (m, 3) or (m, 4) of indices of its samples, or indices
             (n,) with class labels.
-        y : array, shape (n,) or (m,)
+        y : array, shape (n,) or (m,); or the name of a column, if X is a list of Parquet files
             Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different);
-            this also sets `threshold_`. None for triplets and quadruplets.
+            this also sets `threshold_`. For triplets and quadruplets -1 exchanges near and far; None exchanges none.
         sample_weight : array, shape (n,) or (m,), optional
             Weights of the samples as anchors: their triplets or neighbourhoods count so often, and pairs by the product
             of the weights of both. Anchors of weight 0 are left out, and are still neighbours of others. Or weights of
@@ -255,7 +264,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             For pairs, and for labels if constraints="pairs": squared distances that near pairs should have at most, and
             far pairs at least, in place of percentiles.
         calibration_params : dict, optional
-            For pairs: as in `fit_pairs`.
+            For pairs: any of `strategy`, `beta` and `min_rate` of the `calibrate_threshold` that sets `threshold_`.
 
         Returns
         -------
@@ -266,25 +275,37 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             return self._fit_tuples(X, y, **options)
         if calibration_params is not None:
             raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
-        X = samples_of_indices(X, self.preprocessor)
+        X, y = name_target(samples_of_indices(X, self.preprocessor), y)
         y, sample_weight = gather_beside(X, y, sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
 
     def fit_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from numbers y (n,): neighbours should predict them, as `gramian.supervision.Targets` explains."""
+        """Learn from numbers: those of near samples should predict the number of a sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n, d)
+            The samples, one per row.
+        y : array, shape (n,)
+            Finite numbers, not all equal. Neither their unit nor their origin matters.
+        sample_weight : array, shape (n,), optional
+            Weights of the squared errors. A sample of weight 0 is a neighbour of others only.
+        """
         return learn_targets(self, X, Targets(y, sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Continue from the current metric with new labelled samples, or tuples of points.
 
         Each call minimises the loss of its samples plus a penalty on the change of the metric, whose weight grows with
-        the number of samples seen before. The first call is equivalent to `fit`. Samples of one class only, or one in
-        each class, are kept in `kept_`, at most 10,000, and are learned from together with those of a later call.
+        the number of samples seen before; solver="online" makes one pass, with the step sizes of the stream so far. The
+        first call is equivalent to `fit`. Samples of one class only, or one in each class, are kept in `kept_`, at most
+        10,000, and are learned from together with those of a later call; so are the first ones, until they are more
+        than n_components.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            Samples (n, d), class labels (n,) and weights (n,); or tuples of points, signs (m,), weights (m,).
 
         Returns
         -------
@@ -293,16 +314,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         if holds_tuples(X, self.preprocessor):
             return self._fit_tuples(X, y, resume=True, sample_weight=sample_weight)
         X = samples_of_indices(X, self.preprocessor)
-        with restore_on_failure(self), closes_cluster(self):
-            check_labels_given(self, y)
-            chunk = join_chunk(self, X, y, sample_weight)
-            supervision = supervise_by_labels(self, chunk.y, chunk.sample_weight)
-            self.kept_ = None if chunk.sufficient else chunk
-            if not chunk.sufficient:
-                check_metric_settings(self)
-                return self
-            ended = self._learn(chunk.X, supervision, resume=True, checked=True)
-        return self._end(ended)
+        return continue_with_labels(self, X, y, sample_weight)
 
     def _fit(
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
@@ -336,31 +348,30 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         streaming, resume, warm = resume, resume and fitted, self.warm_start and fitted and not resume
         check_metric_settings(self)
         threshold = self.__dict__.get("threshold_")
-        self._forget(() if resume or warm else ("choice_",), () if streaming else ("kept_",))
-        reset = not resume and self.kept_ is None
-        samples, supervision = validate_samples(self, X, supervision, reset=reset, checked=checked)
-        journal, execution, rng = self._open_journal(), self._resolve_execution(samples), self._make_generator()
-        if checkpoint is not None:
-            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
+        forget_outcome(self, choice=not (resume or warm), kept=not streaming)
+        reset = not resume and self.kept_ is None and not self.kept_tuples_
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
+        flags = {"reset": reset, "checked": checked, "in_span": in_span}
+        samples, supervision = validate_samples(self, X, supervision, **flags)
+        journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
+        rng = self._make_generator()
+        if checkpoint is not None:
+            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
         with journal.phase("coordinates"):
-            coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution)
-        situation = Situation(coordinates.features, rng, execution, coordinates, labels=supervision.labels)
+            unit = stream_unit(self, samples) if resume else None
+            coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution, unit=unit)
+        given = {"labels": supervision.labels, "signed": supervision.signed}
+        situation = Situation(coordinates.features, rng, execution, coordinates, **given)
         rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
         with journal.phase("choosing a plan"):
             plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
-        with journal.phase("start"):
-            if resume or warm:
-                start = load_factor(self, coordinates, warm=warm)
-            else:
-                compute = partial(compute_start, self, situation, plan.rank or rank, plan.start)
-                start = journal.checkpoint.remember("start", compute, rng=rng)
-        result, learned_by, planned = learn_by_plan(self, situation, plan, start, journal, resume=resume)
+        earlier = load_factor(self, coordinates, warm=warm) if resume or warm else None
+        result, learned_by, planned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
         coordinates = coordinates.with_target_unit(learned_by.target_unit)
-        factor = result.point.G if result.point.G.shape[1] == rank else complete_factor(result.point.G, rank)
-        self._store_result(coordinates.to_user(factor), result, journal)
+        self._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
+        self._stream = Stream.after(result, coordinates.units, self._resolve_geometry())
         self.message_ += WARM if warm else ""
         if choice is not None:
             self.choice_ = choice
@@ -370,18 +381,12 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         self._n_features_out = self.factor_.shape[1]
         self.__dict__.update(learned_by.summary())
         self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
-        if isinstance(supervision, GivenPairs) and supervision.y is not None:
-            calibrate_on_pairs(self, X, supervision, calibration or Calibration(), threshold if resume else None)
+        if supervision.has_signs:
+            calibrate_on_pairs(self, samples, supervision, calibration or Calibration(), threshold if resume else None)
         return Ended(result, None if planned else advice_on_rounds(learned_by, resume))
 
-    def _forget(self, *names: tuple[str, ...]) -> None:
-        """Delete the fitted attributes that depend on the kind of supervision, and others by name."""
-        for name in ("threshold_", "bounds_", "tuple_size_", *chain(*names)):
-            self.__dict__.pop(name, None)
-
     def __sklearn_is_fitted__(self) -> bool:
-        # Samples that are kept do not make it fitted.
-        return hasattr(self, "components_")
+        return hasattr(self, "components_")  # samples that are kept do not make it fitted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

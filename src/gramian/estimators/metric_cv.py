@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 
 from gramian.checks import check_number
-from gramian.estimators._checkpoint import check_several_fits
-from gramian.estimators._checks import restore_on_failure, validate_input
-from gramian.estimators._choice import Choice
-from gramian.estimators._distance import LearnedDistance
-from gramian.estimators._path import Fold, LabelTask, PairTask, Plans, Task, TripletTask, choose_plans, fit_path
-from gramian.estimators.metric import MetricLearner
-from gramian.progress import FoldProgress
-from gramian.supervision.checks import (
-    validate_labels,
-    validate_pairs,
-    validate_signs,
-    validate_triplets,
+from gramian.estimators._candidates import (
+    Candidate,
+    Scored,
+    as_list,
+    choose_candidate,
+    resolve_ranks,
+    standard_errors,
+    tabulate,
 )
-from gramian.supervision.tuples import tuples_of_points
+from gramian.estimators._checkpoint import check_several_fits, checkpoint_of, settings_of
+from gramian.estimators._checks import resolve_regularisation, restore_on_failure
+from gramian.estimators._choice import Choice
+from gramian.estimators._cv_fits import FitsByFolds
+from gramian.estimators._distance import LearnedDistance
+from gramian.estimators._path import Fold, Plans, Task, choose_plans, fit_path
+from gramian.estimators.metric import MetricLearner
+from gramian.execution import Execution
+from gramian.interrupts import interrupts_raised
+from gramian.progress import FoldProgress
+from gramian.solvers import Journal
 from gramian.types import Matrix, Vector
 
 __all__ = ["MetricLearnerCV", "RankCurve"]
-
-#: The ranks that are tried by default, and the largest number of features for which full rank is among them.
-LADDER = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80)
-LARGEST_FULL = 200
 
 
 class RankCurve(NamedTuple):
@@ -53,15 +56,7 @@ class RankCurve(NamedTuple):
     standard_error: Vector
 
 
-class Candidate(NamedTuple):
-    """A rank, None for full rank, and penalties."""
-
-    n_components: int | None
-    regularisation: float | str
-    shrinkage: float | str
-
-
-class MetricLearnerCV(LearnedDistance, BaseEstimator):
+class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
     """A `MetricLearner` whose rank, and penalties if wanted, are chosen by cross-validation.
 
     All combinations of the ranks and penalties are learned on the training part of every fold and scored on its
@@ -72,29 +67,35 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
     ranks : "auto" or sequence of int or None
         The ranks, None for full rank. "auto" is 1, 2, 3, 5, 8, 12, 20, 32, 50, 80, as far as features and training
         samples allow, and full rank if there are at most 200 features and more samples than features.
-    regularisations, shrinkages : sequence of float or "auto"
-        The values of MetricLearner's `regularisation` and `shrinkage`.
+    regularisations, shrinkages : sequence of float or "auto", or None
+        The values of MetricLearner's `regularisation` and `shrinkage`; None for those of `estimator`.
     estimator : MetricLearner, optional
-        Its other parameters are used, for example `constraints`. It is not changed. X always holds samples: a
-        `preprocessor` is refused.
+        Its other parameters are used, for example `constraints` and `preprocessor`. It is not changed.
     cv : int, splitter, iterable or None
         As in scikit-learn: the number of folds, 5 by default, which are stratified by class for `fit` and by sign for
-        `fit_pairs`; or an object that splits labels, pairs or triplets.
+        tuples with y; or an object that splits labels, targets or tuples.
     scoring : str, callable or None
-        What `fit` maximises: a scorer of scikit-learn, of a pipeline of the learner and nearest neighbours; by default
-        the accuracy. `fit_pairs` maximises the area under the ROC curve of the distances of held-out pairs, and
-        `fit_triplets` the share of held-out triplets that hold.
+        What is maximised: a scorer of scikit-learn. For labels and targets it is of a pipeline of the learner and
+        nearest neighbours, by default the accuracy or R². For pairs, triplets and quadruplets it is of the learner, by
+        default the area under the ROC curve of held-out pairs, or the share of held-out tuples that hold.
     n_neighbors : int
         The number of neighbours of that pipeline.
     one_standard_error : bool
         True takes the smallest rank whose mean score is within one standard error of the best.
     path : bool
         For `fit`: True shares work between the fits of a fold, which takes a fraction of the time. With
-        constraints="auto" the plan is chosen twice a fold, for ranks up to 3 and for larger ones. Ranks are learned in
-        descending order, each above 3 from the leading principal components of the solution before, unless there are
+        constraints="auto" the plan is chosen twice per fold, for ranks up to 3 and for larger ones. Ranks are learned
+        in descending order, each above 3 from the leading principal components of the solution before, unless there are
         fewer samples than features. False fits every rank independently.
+    n_jobs : int, None or Execution
+        The `n_jobs` of all fits, which come one after the other; None for that of `estimator`.
     random_state : int, RandomState, Generator or None
         The `random_state` of all fits; None for that of `estimator`.
+    checkpoint : path, optional
+        A file, or a folder that exists, in which finished folds are stored. If the process dies, the same call goes on
+        after them. The fit to all data stores its own state beside it.
+    checkpoint_every : float
+        The least number of seconds between two writes.
     verbose : int
         1 reports every fold on standard error, and shows a bar as MetricLearner does; 2 reports every fit.
 
@@ -144,15 +145,18 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         self,
         ranks: Any = "auto",
         *,
-        regularisations: Any = ("auto",),
-        shrinkages: Any = ("auto",),
+        regularisations: Any = None,
+        shrinkages: Any = None,
         estimator: MetricLearner | None = None,
         cv: Any = None,
         scoring: Any = None,
         n_neighbors: int = 5,
         one_standard_error: bool = False,
         path: bool = True,
+        n_jobs: int | Execution | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
         verbose: int = 0,
     ) -> None:
         self.ranks = ranks
@@ -164,106 +168,63 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.one_standard_error = one_standard_error
         self.path = path
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """Choose by the classification of held-out samples, and learn from all class labels.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        y : array, shape (n,)
-        groups : array, shape (n,), optional
-            Passed to a splitter that needs groups of samples.
-
-        Returns
-        -------
-        self
-        """
-        check_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-        X, y = validate_input(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-        y = validate_labels(y, len(y))
-        task = LabelTask(X, y, self.n_neighbors, self.scoring)
-        return self._choose(task, check_cv(self.cv, y, classifier=True).split(X, y, groups))
-
-    def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
-        """Choose by the distances of held-out pairs, and learn from all pairs.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d); or pairs of points, shape (m, 2, d), then y without `pairs`
-        pairs : array of int, shape (m, 2)
-            Row indices of X.
-        y : array of +1 and -1, shape (m,)
-
-        Returns
-        -------
-        self
-        """
-        X, pairs, y = tuples_of_points(X, pairs, y)
-        X = validate_input(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-        pairs = validate_pairs(pairs, X.shape[0])
-        y = validate_signs(y, len(pairs))
-        return self._choose(PairTask(X, pairs, y), check_cv(self.cv, y, classifier=True).split(pairs, y))
-
-    def fit_triplets(self, X: Any, triplets: Any) -> Self:
-        """Choose by the share of held-out triplets that hold, and learn from all triplets.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        triplets : array of int, shape (m, 3)
-            Row indices of X: anchor, near, far.
-
-        Returns
-        -------
-        self
-        """
-        X = validate_input(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-        triplets = validate_triplets(triplets, X.shape[0])
-        return self._choose(TripletTask(X, triplets), check_cv(self.cv).split(triplets))
 
     def _choose(self, task: Task, splits: Any) -> Self:
         """Score all candidates on the folds, choose one, and learn it from all data."""
-        with restore_on_failure(self):
+        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
             folds = [Fold(*split) for split in splits]
-            candidates = self._list_candidates(task, folds)
-            learner = self._make_learner()
+            learner, journal = self._make_learner(), Journal()
+            candidates = self._list_candidates(task, folds, learner)
+            checkpoint.open(journal, np.random.default_rng(0), task=task, folds=folds, estimator=settings_of(learner))
             scores, seconds = np.empty((2, len(candidates), len(folds)))
             self.plans_ = []
             progress = FoldProgress(self.verbose, len(candidates) * len(folds))
             for index, fold in enumerate(folds):
                 progress.begin_fold(index, len(folds))
-                with warnings.catch_warnings():
-                    # The fit to all data says what there is to say.
-                    warnings.simplefilter("ignore", UserWarning)
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    self._score_fold(task, learner, fold, candidates, scores[:, index], seconds[:, index], progress)
+                score = partial(self._score_fold, task, learner, fold, candidates, progress)
+                found: Scored = journal.checkpoint.remember("fold", score)
+                scores[:, index], seconds[:, index] = found.scores, found.seconds
+                self.plans_.append(found.plans)
+                progress.done = (index + 1) * len(candidates)
                 best = candidates[int(np.argmax(scores[:, index]))]
-                progress.tell(f"fold {index + 1} of {len(folds)}: best {best}, score {scores[:, index].max():.4f}")
+                progress.report(f"fold {index + 1} of {len(folds)}: best {best}, score {scores[:, index].max():.4f}")
             self.n_splits_ = len(folds)
             self.cv_results_ = tabulate(candidates, scores, seconds)
             self.curve_ = curve_of(candidates, scores, self.n_features_in_)
             chosen = choose_candidate(candidates, scores, self.one_standard_error)
             self.best_params_ = candidates[chosen]._asdict()
             self.best_score_ = float(scores[chosen].mean())
-            progress.tell(f"chosen: {candidates[chosen]}, mean score {self.best_score_:.4f}")
-            self._store(task.fit_all(learner.set_params(**self.best_params_)))
+            progress.report(f"chosen: {candidates[chosen]}, mean score {self.best_score_:.4f}")
+            self._store(self._fit_all(task, learner.set_params(**self.best_params_)))
             progress.close()
         return self
+
+    def _fit_all(self, task: Task, learner: MetricLearner) -> MetricLearner:
+        """Return the learner fitted to all data, with a checkpoint of its own beside that of the folds."""
+        before = {name: getattr(learner, name) for name in ("checkpoint", "checkpoint_every")}
+        if self.checkpoint is not None and learner.checkpoint is None:
+            whole = os.path.isdir(self.checkpoint)
+            path = self.checkpoint if whole else f"{os.fspath(self.checkpoint)}.fit"
+            learner.set_params(checkpoint=path, checkpoint_every=self.checkpoint_every)
+        return task.fit_all(learner).set_params(**before)
 
     def _make_learner(self) -> MetricLearner:
         """Return a MetricLearner with the parameters of `estimator`, not fitted."""
         if self.estimator is not None and not isinstance(self.estimator, MetricLearner):
             raise ValueError(f"estimator={self.estimator!r} is not valid. Give a MetricLearner, or None.")
         learner = MetricLearner() if self.estimator is None else clone(self.estimator)
-        if learner.preprocessor is not None:
-            raise ValueError("estimator has a preprocessor, but X holds samples. Set preprocessor=None.")
+        # The candidates set the other spelling.
+        learner.set_params(regularisation=resolve_regularisation(learner), regularization=None)
         check_several_fits(learner)
-        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
+        own = {"n_jobs": self.n_jobs, "random_state": self.random_state}
+        return learner.set_params(**{name: value for name, value in own.items() if value is not None})
 
-    def _list_candidates(self, task: Task, folds: list[Fold]) -> list[Candidate]:
+    def _list_candidates(self, task: Task, folds: list[Fold], learner: MetricLearner) -> list[Candidate]:
         """Return all combinations of ranks, ascending, and penalties; raise a ValueError if a parameter is invalid."""
         if len(folds) < 2:
             raise ValueError(f"cv={self.cv!r} gives {len(folds)} folds. Choose at least 2.")
@@ -272,7 +233,8 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         n = min(task.samples(fold.train).shape[0] for fold in folds)
         prices = []
         for name in ("regularisations", "shrinkages"):
-            values = as_list(name, getattr(self, name), "numbers, or ['auto']")
+            given = getattr(self, name)
+            values = [getattr(learner, name[:-1])] if given is None else as_list(name, given, "numbers, or ['auto']")
             for index, value in enumerate(values):
                 if value != "auto":
                     check_number(f"{name}[{index}]", value, least=0)
@@ -285,21 +247,24 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         learner: MetricLearner,
         fold: Fold,
         candidates: list[Candidate],
-        scores: Vector,
-        times: Vector,
         progress: FoldProgress,
-    ) -> None:
-        """Write the scores and the seconds of the fits of all candidates on a fold."""
+    ) -> Scored:
+        """Return the scores and the seconds of the fits of all candidates on a fold."""
+        scores, times = np.empty((2, len(candidates)))
         ranks = list(dict.fromkeys(candidate.n_components for candidate in candidates))[::-1]
-        plans = choose_plans(task, learner, fold.train, ranks) if self.path else {}
-        self.plans_.append(plans)
-        for prices in dict.fromkeys(candidate[1:] for candidate in candidates):
-            own = clone(learner).set_params(regularisation=prices[0], shrinkage=prices[1])
-            trained = fit_path(task, own, fold.train, ranks, plans, warm=self.path)
-            for rank, (fitted, seconds) in zip(ranks, trained, strict=True):
-                index = candidates.index(Candidate(rank, *prices))
-                scores[index], times[index] = task.score(fitted, fold), seconds
-                progress.count(f"  {candidates[index]}: score {scores[index]:.4f}, {seconds:.2f} s")
+        with warnings.catch_warnings(), interrupts_raised():
+            # The fit to all data says what there is to say.
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            plans = choose_plans(task, learner, fold.train, ranks) if self.path else {}
+            for prices in dict.fromkeys(candidate[1:] for candidate in candidates):
+                own = clone(learner).set_params(regularisation=prices[0], shrinkage=prices[1])
+                trained = fit_path(task, own, fold.train, ranks, plans, warm=self.path)
+                for rank, (fitted, seconds) in zip(ranks, trained, strict=True):
+                    index = candidates.index(Candidate(rank, *prices))
+                    scores[index], times[index] = task.score(fitted, fold), seconds
+                    progress.count(f"  {candidates[index]}: score {scores[index]:.4f}, {seconds:.2f} s")
+        return Scored(scores, times, plans)
 
     def _store(self, learner: MetricLearner) -> None:
         """Set the attributes of a fitted learner."""
@@ -316,55 +281,9 @@ class MetricLearnerCV(LearnedDistance, BaseEstimator):
         return tags
 
 
-def resolve_ranks(ranks: Any, n_samples: int, n_features: int) -> list[int | None]:
-    """Return different ranks, ascending, None for full rank; raise a ValueError that names one that is not possible."""
-    if isinstance(ranks, str) and ranks == "auto":
-        whole = n_features < n_samples and n_features <= LARGEST_FULL
-        ladder = [rank for rank in LADDER if rank < min(n_features, n_samples)]
-        return [*ladder, None] if whole or not ladder else [*ladder]
-    ranks = as_list("ranks", ranks, "integers, None for full rank, or give 'auto'")
-    for index, rank in enumerate(ranks):
-        if rank is not None:
-            check_number(f"ranks[{index}]", rank, least=1, integer=True)
-            if rank > min(n_features, n_samples):
-                raise ValueError(
-                    f"ranks[{index}]={rank} exceeds {min(n_features, n_samples)}, the smaller of the numbers of "
-                    "features and of training samples of a fold. Choose smaller ranks."
-                )
-    found = {n_features if rank is None else int(rank) for rank in ranks}
-    return [None if rank == n_features else rank for rank in sorted(found)]
-
-
-def as_list(name: str, values: Any, wanted: str) -> list[Any]:
-    """Return the values of a parameter as a list; raise a ValueError if it is not a sequence, or empty."""
-    found = [] if isinstance(values, str) or not np.iterable(values) else list(values)
-    if not found:
-        raise ValueError(f"{name}={values!r} is not valid. Give a list of {wanted}.")
-    return found
-
-
 def full(rank: int | None, n_features: int) -> int:
     """Return the rank as a number; None stands for the number of features."""
     return n_features if rank is None else rank
-
-
-def standard_errors(scores: Matrix) -> Vector:
-    """Return the standard errors of the means over the folds, of scores (k, n_folds)."""
-    return scores.std(axis=1, ddof=1) / scores.shape[1] ** 0.5
-
-
-def choose_candidate(candidates: list[Candidate], scores: Matrix, one_standard_error: bool) -> int:
-    """Return the index of the candidate with the best mean score, that of the smallest rank among equals.
-
-    With `one_standard_error` it is the best one of the smallest rank that is within one standard error of the best.
-    """
-    mean = scores.mean(axis=1)
-    best = int(np.argmax(mean))
-    if not one_standard_error:
-        return best
-    near = np.flatnonzero(mean >= mean[best] - standard_errors(scores)[best])
-    smallest = candidates[near[0]].n_components
-    return int(max((i for i in near if candidates[i].n_components == smallest), key=lambda i: mean[i]))
 
 
 def curve_of(candidates: list[Candidate], scores: Matrix, n_features: int) -> RankCurve:
@@ -374,21 +293,3 @@ def curve_of(candidates: list[Candidate], scores: Matrix, n_features: int) -> Ra
     different = np.unique(ranks)
     best = [int(np.flatnonzero(ranks == rank)[np.argmax(mean[ranks == rank])]) for rank in different]
     return RankCurve(different, mean[best], error[best])
-
-
-def tabulate(candidates: list[Candidate], scores: Matrix, seconds: Matrix) -> dict[str, Any]:
-    """Return the scores and times (k, n_folds) of the candidates, as GridSearchCV's `cv_results_`."""
-    table: dict[str, Any] = {"params": [candidate._asdict() for candidate in candidates]}
-    for name in Candidate._fields:
-        values = np.empty(len(candidates), object)
-        values[:] = [getattr(candidate, name) for candidate in candidates]
-        table[f"param_{name}"] = values
-    table |= {f"split{index}_test_score": scores[:, index].copy() for index in range(scores.shape[1])}
-    mean = scores.mean(axis=1)
-    return table | {
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=1),
-        "rank_test_score": (mean[:, None] < mean).sum(axis=1) + 1,
-        "mean_fit_time": seconds.mean(axis=1),
-        "std_fit_time": seconds.std(axis=1),
-    }

@@ -11,13 +11,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.blocked import open_blocks
-from gramian.coordinates import Coordinates, Units, units_of_regression
+from gramian.coordinates import Coordinates, Units
 from gramian.estimators._available import available_if
 from gramian.estimators._base import PSDEstimator, supports_partial_fit
 from gramian.estimators._blocks import open_data
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
+from gramian.estimators._online import learn_stream
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._regression import (
     Data,
@@ -25,6 +26,7 @@ from gramian.estimators._regression import (
     balance_columns,
     check_shape,
     choose_geometry,
+    leave_out_zeros,
     make_measurement,
     read_data,
     rescale_loss,
@@ -36,8 +38,7 @@ from gramian.execution import Execution
 from gramian.geometries import Geometry, Point
 from gramian.losses import LOSSES, Loss
 from gramian.objective import Block, Problem, Term
-from gramian.solvers import Growing, Journal, Online, Result, Solver, minimize
-from gramian.solvers.online import Memory
+from gramian.solvers import Growing, Journal, Result, Solver
 from gramian.starts import initial_factor
 from gramian.types import Matrix, Vector
 
@@ -81,7 +82,8 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         The maximum number of iterations of a batch solver over all the data. Those on subsets do not count.
     tol : float
         A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
-        or when the cost is at most tol/100 times the cost of W = 0.
+        or when the cost is at most tol/100 times the cost of W = 0. With many measurements per unknown and fast
+        convergence, it stops when the predicted decrease is at most tol.
     batch_size : int
         The number of measurements in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
@@ -90,7 +92,8 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding. `gramian.execution.Dask(client)` stands for the workers of a cluster.
+        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+        `gramian.execution.Dask(client)` stands for the workers of a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
@@ -186,15 +189,15 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sense: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, sense: Any = None) -> Self:
         """Learn W from all samples, starting from `init`.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d); or vectors in blocks, see docs/scale.md
+        X : array or sparse matrix of shape (n, d), or array of shape (n, d, d); or vectors in blocks on workers
             Vectors x, which stand for x xᵀ, or matrices, of which only the symmetric parts are used.
-        y : array, shape (n,)
-            Targets.
+        y : array, shape (n,); or the name of a column, if X is a list of Parquet files
+            Targets. None for a table that has them.
         sample_weight : array, shape (n,), optional
             Weights, not negative. A weight of 2 is equivalent to a sample given twice.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (n,) of them, optional
@@ -235,24 +238,27 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         """Learn from `init`, or continue from the current factor."""
         values = (y, sample_weight, sense)
         with restore_on_failure(self), open_data(self, X, *values) as opened, checkpoint_of(self) as checkpoint:
-            journal = self._open_journal()
+            journal = self._open_journal(resume=resume)
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = read_data(self, *opened, reset=not continuing)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             if not resume:
-                checkpoint.open(journal, rng, **data._asdict())
+                checkpoint.open(journal, rng, **data.given)
             solver = self._resolve_solver(rng)
             check_n_init(self.n_init, solver)
             bounded = self._resolve_geometry().bounded
             with journal.phase("coordinates"):
-                units = units_of_regression(data.X, data.y, scale_free=bounded) if stream is None else stream.units
-                coordinates = balance_columns(Coordinates.in_units(data.X, units), self.geometry, solver)
+                units = data.units(scale_free=bounded) if stream is None else stream.units
+                coordinates = Coordinates.in_units(data.X, units)
+                if not resume:
+                    coordinates = leave_out_zeros(self, coordinates, solver)
+                coordinates = balance_columns(coordinates, self.geometry, solver, data.extremes)
             journal.cost_scale = coordinates.cost_scale(loss)
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
-                geometry = choose_geometry(self, problem, stream)
+                geometry = choose_geometry(self, problem, solver, stream)
             if is_auto(self.rank):
                 factor = self._search_rank(problem, solver, geometry, journal, rng)
             else:
@@ -267,8 +273,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             self._certify(problem, result, coordinates, journal, self.certificate or is_auto(self.rank))
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             self.n_starts_ = n_starts
-            schedule = getattr(result.memory, "schedule", None)
-            self._stream = None if schedule is None else Stream(coordinates.units, schedule, geometry)
+            self._stream = Stream.after(result, coordinates.units, geometry)
         if not resume:
             self._warn(result)
             if not bounded:
@@ -286,16 +291,11 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         resume: bool,
     ) -> Result:
         """Return the result of minimising; a stream makes one pass in the given order, with its current schedule."""
-        if not (resume and isinstance(solver, Online)):
+        if solver.stops or not resume:
             growing = resolve_growing(self, solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
-        if stream is None:
-            with journal.phase(solver.start_phase):
-                schedule = solver.schedule(problem, point, rng, solver.subset)
-        else:
-            schedule = stream.schedule
-        in_order = replace(solver, shuffle=False)
-        return minimize(problem, in_order, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))
+        in_order: Any = replace(solver, shuffle=False)  # type: ignore[type-var]
+        return learn_stream(problem, point, in_order, journal, rng, None if stream is None else stream.schedule)
 
     def _try_starts(
         self,
@@ -330,6 +330,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d), or array of shape (n, d, d)
+            Vectors x, one per row; or matrices X.
 
         Returns
         -------

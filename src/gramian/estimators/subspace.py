@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,17 +12,32 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.blocked import BlockedFeatures, open_blocks
 from gramian.checks import check_kind, check_number, check_powers
+from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
 from gramian.extremes import extremes_of, largest
+from gramian.interrupts import may_end_quietly
+from gramian.solvers import Journal
 from gramian.starts.signs import align_signs
 from gramian.types import Matrix
+from gramian.warn import warn_user
 
 __all__ = ["SubspaceTracker"]
 
 STEPS = ("averaged", "greedy")
+#: A checkpoint is offered the state after so many rows.
+STORED_ROWS = 1 << 14
+
+
+class Passage(NamedTuple):
+    """How far a fit has come: the epoch, the next of its rows, the stream, and the random state before the epoch."""
+
+    epoch: int
+    row: int
+    stream: Stream
+    random: dict[str, Any]
 
 
 class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -53,6 +68,11 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         The number of passes of `fit` over the data, each in a new random order.
     random_state : int, RandomState or None
         The seed of the start, which is a random subspace, and of the orders.
+    checkpoint : path, optional
+        A file, or a folder that exists, in which `fit` and `fit_stream` store their state. If the process dies, the
+        same call goes on from there, and ends with the same numbers.
+    checkpoint_every : float
+        The least number of seconds between two writes.
 
     Attributes
     ----------
@@ -99,6 +119,8 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         center: bool = True,
         n_epochs: int = 3,
         random_state: Any = None,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.n_components = n_components
         self.step = step
@@ -106,31 +128,42 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         self.center = center
         self.n_epochs = n_epochs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the subspace from a random start, in `n_epochs` passes over shuffled rows.
 
         Parameters
         ----------
-        X : array, shape (n, d); or blocks of it on workers of Dask, as docs/scale.md explains
+        X : array, shape (n, d); or blocks of it on workers of Dask, as the page "On a cluster" explains
             Missing entries are NaN. Every column needs an observed entry, and some row needs at least r. Of blocks,
             one follows the other, in a random order.
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
 
         Returns
         -------
         self
         """
-        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X:
+        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X, checkpoint_of(self) as checkpoint:
             check_number("n_epochs", self.n_epochs, least=1, integer=True)
             X = self._validate(X, reset=True, least=2 if self.center else 1)
             empty = np.flatnonzero(np.isnan(extremes_of(X).low))
             if empty.size:
                 raise ValueError(f"X[:, {empty[0]}] has no observed entry, NaN only. Drop the column.")
-            rng = check_random_state(self.random_state)
-            self._stream = self._initialise_stream(X.shape[1], rng)
-            for _ in range(self.n_epochs):
-                self._follow(X, rng)
+            journal = Journal()
+            checkpoint.open(journal, np.random.default_rng(0), X=X)
+            done = f"n_epochs={self.n_epochs} passes done"
+            try:
+                self._follow_epochs(X, journal.checkpoint)
+            except KeyboardInterrupt:
+                seen = int(self._stream.totals[1])
+                if not seen or self.checkpoint is not None or not may_end_quietly():
+                    raise
+                done = f"interrupted by Ctrl-C after {seen} of {self.n_epochs * len(X)} samples"
+                warn_user(f"{done}: what was learned from them is kept. Press Ctrl-C twice to end the program.")
+            self._set_fitted(X)
             if self.n_samples_skipped_ == self.n_samples_seen_:
                 raise ValueError(
                     f"no row of X has enough observed entries for n_components={self.n_components}. "
@@ -140,7 +173,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
                 raise ValueError(
                     f"all {len(X)} samples of X coincide: they span no subspace. Give samples that differ."
                 )
-            self.message_ = f"n_epochs={self.n_epochs} passes done"
+            self.message_ = done
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -153,6 +186,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         X : array, shape (n, d)
             Missing entries are NaN. A column may have no observed entry.
         y : ignored
+            Accepted for pipelines; nothing is learned from it.
 
         Returns
         -------
@@ -166,6 +200,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
             else:
                 self._stream = Stream(*(array.copy() for array in self._stream))
             self._follow(X)
+            self._set_fitted(X)
             self.message_ = f"followed {len(X)} samples"
         return self
 
@@ -198,6 +233,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         Parameters
         ----------
         X : array, shape (n, r)
+            Coordinates in the subspace, one row per sample.
 
         Returns
         -------
@@ -238,14 +274,39 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         frame = np.linalg.qr(rng.standard_normal((d, r)))[0].copy()
         return Stream(frame, np.zeros((r, r)), np.zeros(d), np.zeros(d), np.zeros(3))
 
-    def _follow(self, X: Any, rng: np.random.RandomState | None = None) -> None:
-        """Update the stream with the rows of X, in a random or the given order; set the fitted attributes."""
+    def _follow_epochs(self, X: Any, checkpoint: Any) -> None:
+        """Update the stream with all rows of X in random orders, `n_epochs` times, or from where it was interrupted."""
+        rng = check_random_state(self.random_state)
+        found: Passage | None = checkpoint.position()
+        if found is None:
+            self._stream = self._initialise_stream(X.shape[1], rng)
+            found = Passage(0, 0, self._stream, rng.get_state(legacy=False))
+        self._stream = Stream(*(array.copy() for array in found.stream))
+        rng.set_state(found.random)
+        n, start = X.shape[0], found.row
+        # The result does not depend on how rows are divided, and Ctrl-C is not noticed before the end of a part.
+        length = n if isinstance(X, BlockedFeatures) else STORED_ROWS
+        for epoch in range(found.epoch, self.n_epochs):
+            random = rng.get_state(legacy=False)
+            order = None if isinstance(X, BlockedFeatures) else rng.permutation(n)
+            for row in range(start, n, length):
+                if checkpoint.wanted:
+                    stream = Stream(*(array.copy() for array in self._stream))
+                    checkpoint.offer(Passage(epoch, row, stream, random))
+                self._follow(X, rng if order is None else order[row : row + length])
+            start = 0
+
+    def _follow(self, X: Any, order: Any = None) -> None:
+        """Update the stream with rows of X in some order; `order` is a generator of random ones for blocks."""
         keep = 1.0 if self.memory is None else 1 - 1 / float(self.memory)
         settings = Settings(keep, self.step == "greedy", bool(self.center))
         if isinstance(X, BlockedFeatures):
-            self._stream = follow_blocks(X, self._stream, settings, rng)
+            self._stream = follow_blocks(X, self._stream, settings, order)
         else:
-            subspace_follow(X, np.arange(len(X)) if rng is None else rng.permutation(len(X)), self._stream, *settings)
+            subspace_follow(X, np.arange(len(X)) if order is None else order, self._stream, *settings)
+
+    def _set_fitted(self, X: Any) -> None:
+        """Set the fitted attributes from the stream."""
         stream = self._stream
         if not np.isfinite(stream.moment).all():
             raise ValueError(not_finite(X))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from joblib import effective_n_jobs
+
 from gramian.execution.dask import Dask
-from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, beside, sum_totals
+from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, execution_for, sum_totals
 from gramian.execution.serial import Serial
 from gramian.execution.threads import Threads, one_blas_thread
 
@@ -21,7 +23,7 @@ __all__ = [
     "Threads",
     "Work",
     "add_totals",
-    "beside",
+    "execution_for",
     "one_blas_thread",
     "resolve_execution",
     "sum_totals",
@@ -34,7 +36,8 @@ def resolve_execution(n_jobs: Any) -> Execution:
     Parameters
     ----------
     n_jobs : int, None or Execution
-        None for `Serial`; a number, as in scikit-learn, for `Threads` of so many; or an execution.
+        As in scikit-learn, a number of `Threads`; None for that of joblib's `parallel_config`, and for `Serial` outside
+        of one. Or an execution.
 
     Examples
     --------
@@ -43,7 +46,8 @@ def resolve_execution(n_jobs: Any) -> Execution:
     (Serial(), Threads(2))
     """
     if n_jobs is None:
-        return Serial()
+        count = effective_n_jobs(None)
+        return Threads(count) if count > 1 else Serial()
     if hasattr(n_jobs, "place") and hasattr(n_jobs, "run"):
         return n_jobs
     try:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from gramian.execution.execution import Shards, Work
+from gramian.execution.execution import Shards, Work, returned_by
 from gramian.execution.held import (
     FAN_IN,
     Held,
@@ -20,22 +20,23 @@ from gramian.execution.held import (
     collect,
     count_bytes,
     cut_beside,
-    hand_over,
     merge,
     merge_totals,
-    perform,
+    run_on_pieces,
     take_totals,
+    unwrap,
 )
 from gramian.execution.serial import Serial
+from gramian.execution.waiting import gather_patiently
 
 __all__ = ["Dask"]
 
-#: Blocks of the driver are placed in at most so many shards: their number must not depend on that of the workers.
+#: The largest number of shards for blocks of the driver: their number must not depend on that of the workers.
 MOST_SHARDS = 16
-#: Small arguments of up to so many bytes are part of each task, of up to the second so many are one task, which can be
-#: repeated after the loss of a worker. Larger ones are copied to all workers.
+#: Small arguments of up to the first number of bytes are part of each task, up to the second they are one task, which
+#: can be repeated after the loss of a worker. Larger ones are copied to all workers.
 PER_TASK, ONE_TASK = 2**15, 2**20
-#: The scheduler keeps blocks of the driver of up to so many bytes in all, and sends them again after a loss.
+#: The scheduler keeps blocks of the driver of up to this number of bytes in all, and sends them again after a loss.
 KEPT_BY_SCHEDULER = 2**28
 MISSING = "Dask is not installed. Install it by: pip install 'gramian[dask]'."
 
@@ -44,20 +45,21 @@ class Dask:
     """Works on blocks on the workers of a Dask cluster. Blocks stay where they are; only small arrays are sent.
 
     Totals are added in the order of the blocks, so that the number of workers does not change a bit. A lost worker
-    costs time only: what it held is computed again elsewhere.
+    costs time only: what it held is computed again elsewhere. If the others do not go on within minutes, an error
+    says so.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        By default the client of the context; if there is none, a local cluster of one process a core is started when
+        By default the client of the context; if there is none, a local cluster of one process per core is started when
         first needed, and closed by `close`, or at the end of a fit.
 
     Attributes
     ----------
     traffic : Traffic
     refresh_every : int
-        Images are computed afresh after so many iterations: those carried along are a chain of tasks that would have to
-        be repeated after the loss of a worker.
+        The iterations after which images are computed afresh: those carried along are a chain of tasks that would have
+        to be repeated after the loss of a worker.
 
     Examples
     --------
@@ -71,6 +73,8 @@ class Dask:
 
     def __init__(self, client: Any = None) -> None:
         self._given, self._own = client, None
+        self._used: set[str] = set()
+        self._settings: Any = None
         self.traffic = Traffic()
 
     def __repr__(self) -> str:
@@ -81,7 +85,7 @@ class Dask:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_given": None, "_own": None, "traffic": Traffic()}
+        return {"_given": None, "_own": None, "_used": set(), "_settings": None, "traffic": Traffic()}
 
     def __enter__(self) -> Dask:
         return self
@@ -104,6 +108,7 @@ class Dask:
             with suppress(ValueError):
                 return distributed.get_client()
             options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+            self._settings = patient_settings()
             self._own = distributed.Client(set_as_default=False, **options)
         return self._own
 
@@ -116,6 +121,7 @@ class Dask:
         """Close the local cluster, if this execution started one."""
         if self._own is not None:
             self._own.close()
+            self._settings.__exit__(None, None, None)
             self._own = None
 
     @property
@@ -129,8 +135,9 @@ class Dask:
         return found
 
     def spread(self, count: int) -> list[str]:
-        """Return the addresses of workers for so many shards: consecutive shards share a worker."""
+        """Return the addresses of workers for `count` shards: consecutive shards share a worker."""
         addresses = sorted(self.workers)
+        self._used = set(addresses)
         return [addresses[i * len(addresses) // count] for i in range(count)]
 
     def place(self, blocks: Sequence[Any]) -> Shards:
@@ -185,7 +192,7 @@ class Dask:
         self.traffic.sent += count_bytes(held.pieces)
         if copied:
             return self.client.scatter(held, workers=[worker], hash=False)
-        return self.submit(hand_over, Opaque(held), worker=worker)
+        return self.submit(unwrap, Opaque(held), worker=worker)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, worker: str) -> Any:
         """Return the future of function(*arguments) on a worker, or on another one if that is lost."""
@@ -208,16 +215,16 @@ class Dask:
         numbers, workers = shards.shards, shards.workers
         count = sum(len(own) for own in numbers)
         package = self.pack(small, workers)
-        function = partial(perform, work, np.geterr(), count)
+        function = partial(run_on_pieces, work, np.geterr(), count)
         arguments = ([package] * len(workers), numbers, shards.futures, *(each.futures for each in held))
         outcomes = self.map(function, workers, *arguments)
         kept = Placed(outcomes, workers, numbers)
-        returned = str(getattr(work, "__annotations__", {}).get("return", ""))
-        if returned.endswith(", None]"):
+        returned = returned_by(work)
+        if not returned.sums:
             # Nothing to wait for.
             return kept, None
         # What keeps nothing is its total, without another task that leaves the rest behind.
-        totals = outcomes if returned.startswith("tuple[None,") else self.map(take_totals, workers, outcomes)
+        totals = outcomes if not returned.keeps else self.map(take_totals, workers, outcomes)
         while len(totals) > FAN_IN:
             # Neighbours add up what they have in common, so that the driver receives few sums.
             groups, workers = [totals[i : i + FAN_IN] for i in range(0, len(totals), FAN_IN)], workers[::FAN_IN]
@@ -225,11 +232,11 @@ class Dask:
         return kept, next(iter(merge_totals(count, self.gather(totals)).totals.values()))
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """Return the results of futures; what is lost for good is said so."""
+        """Return the results of futures; what is lost for good is said so, and is not waited for."""
         from concurrent.futures import CancelledError
 
         try:
-            results = self.client.gather(futures)
+            results = gather_patiently(self.client, futures, self._used)
         except CancelledError as error:
             raise RuntimeError(
                 "data on a worker was lost, and only the driver has it. Call fit again; give large data as blocks "
@@ -247,7 +254,7 @@ class Dask:
             return package
         self.traffic.sent += size * len(set(workers))
         if size <= ONE_TASK:
-            return self.submit(hand_over, package, worker=workers[0])
+            return self.submit(unwrap, package, worker=workers[0])
         return self.client.scatter(package, broadcast=True, hash=False)
 
 
@@ -256,6 +263,16 @@ def quiet_about_size() -> Any:
     import dask
 
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": 8 * KEPT_BY_SCHEDULER})
+
+
+def patient_settings() -> Any:
+    """Set that a worker that is lost may take minutes to come back, and return a context at whose end this is undone.
+
+    By default a local cluster gives a worker up that takes 15 s to start, as many do on a busy machine.
+    """
+    import dask
+
+    return dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
 
 
 def import_distributed() -> Any:

@@ -7,11 +7,12 @@ threads nor workers change a bit of a result.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
-from typing import Any, Protocol
+from functools import cache, reduce
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "beside", "sum_totals"]
+__all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "execution_for", "sum_totals"]
 
 #: Handles of what is held beside the blocks, one a block. Only an execution looks into them.
 Shards = Any
@@ -73,17 +74,49 @@ class Team(Protocol):
         """Return function(a, b, ...) for the items of the arguments, in their order."""
 
 
-def beside(features: Any, execution: Any) -> Any:
+def execution_for(features: Any, execution: Any) -> Any:
     """Return the execution of single sums over samples: one near the driver, if that is where the samples are.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from gramian.execution import Dask, Threads, beside
-    >>> beside(np.ones((2, 2)), Dask()), beside(np.ones((2, 2)), Threads(2))
+    >>> from gramian.execution import Dask, Threads, execution_for
+    >>> execution_for(np.ones((2, 2)), Dask()), execution_for(np.ones((2, 2)), Threads(2))
     (Serial(), Threads(2))
     """
     return execution if hasattr(features, "execution") else getattr(execution, "nearby", execution)
+
+
+class Returned(NamedTuple):
+    """Whether a work leaves something beside the blocks, and whether it has a total."""
+
+    keeps: bool
+    sums: bool
+
+
+@cache
+def returned_by(work: Work) -> Returned:
+    """Return what a work declares to return by its annotation, tuple[kept, total], where None stands for nothing.
+
+    Without an annotation of this form, both are taken to be there.
+
+    Examples
+    --------
+    >>> from gramian.execution.execution import returned_by
+    >>> def count(block) -> tuple[None, int]:
+    ...     return None, 1
+    >>> returned_by(count)
+    Returned(keeps=False, sums=True)
+    """
+    annotation = getattr(work, "__annotations__", {}).get("return")
+    if annotation is None:
+        return Returned(keeps=True, sums=True)
+    parsed = ast.parse(annotation if isinstance(annotation, str) else repr(annotation), mode="eval").body
+    parts = parsed.slice.elts if isinstance(parsed, ast.Subscript) and isinstance(parsed.slice, ast.Tuple) else []
+    if len(parts) != 2 or not isinstance(parsed, ast.Subscript) or ast.unparse(parsed.value) != "tuple":
+        return Returned(keeps=True, sums=True)
+    keeps, sums = (not (isinstance(part, ast.Constant) and part.value is None) for part in parts)
+    return Returned(keeps, sums)
 
 
 def add_totals(total: Any, part: Any) -> Any:

@@ -21,14 +21,14 @@ __all__ = [
     "collect",
     "count_bytes",
     "cut_beside",
-    "hand_over",
     "merge",
     "merge_totals",
-    "perform",
+    "run_on_pieces",
     "take_totals",
+    "unwrap",
 ]
 
-#: Totals from so many places are joined on a worker before the driver asks for them.
+#: Totals from this number of places are joined on a worker before the driver asks for them.
 FAN_IN = 8
 #: Sums by level of the tree of sums, and number in the level.
 Nodes = dict[tuple[int, int], Any]
@@ -141,12 +141,14 @@ def count_bytes(value: Any) -> int:
 # What is done on workers.
 
 
-def hand_over(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Return what a task carries."""
     return value.content if isinstance(value, Opaque) and isinstance(value.content, Held) else value
 
 
-def perform(work: Work, errors: Any, count: int, small: Opaque, numbers: list[int], shards: Held, *held: Held) -> Held:
+def run_on_pieces(
+    work: Work, errors: Any, count: int, small: Opaque, numbers: list[int], shards: Held, *held: Held
+) -> Held:
     """Run work on the pieces of some of all shards, under the driver's treatment of floating-point errors."""
     with np.errstate(**errors), one_blas_thread():
         rows = zip(shards.pieces, *(each.pieces for each in held), strict=True)
@@ -158,7 +160,7 @@ def perform(work: Work, errors: Any, count: int, small: Opaque, numbers: list[in
 
 
 def add_nodes(totals: Nodes, count: int) -> Nodes:
-    """Return sums over so many shards, added up as far as they are known.
+    """Return sums over `count` shards, added up as far as they are known.
 
     They are the nodes of a binary tree: a node is the sum of two consecutive nodes of the level below, in order, or the
     last one alone; those of level 0 are shards. So it does not matter who adds, and when: the sum has the same bits.
@@ -190,7 +192,7 @@ def take_totals(outcome: Held) -> Held:
 
 
 def merge_totals(count: int, outcomes: list[Held]) -> Held:
-    """Return the totals of some of so many shards, added up as far as they are known."""
+    """Return the totals of some of `count` shards, added up as far as they are known."""
     return Held([], add_nodes({key: total for each in outcomes for key, total in each.totals.items()}, count))
 
 

@@ -24,6 +24,9 @@ class Serial:
     ([2, 4, 6], 6)
     """
 
+    #: What is held beside the blocks is in the memory of this process.
+    local = True
+
     def __repr__(self) -> str:
         return "Serial()"
 

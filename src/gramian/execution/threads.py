@@ -30,7 +30,7 @@ class Threads:
     Parameters
     ----------
     n : int
-        The number of threads; -1 for one a core, -2 for all cores but one.
+        The number of threads; -1 for one per core, -2 for all cores but one.
 
     Examples
     --------
@@ -41,6 +41,9 @@ class Threads:
     >>> execution.run(double, execution.place([1, 2, 3]), factor=2)
     ([2, 4, 6], 6)
     """
+
+    #: What is held beside the blocks is in the memory of this process.
+    local = True
 
     def __init__(self, n: int = -1) -> None:
         check_number("n", n, least=-(2**31), integer=True)

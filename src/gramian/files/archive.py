@@ -49,7 +49,7 @@ def check_regular(path: Path) -> None:
     """Raise a FileError if a path is neither a file nor a folder, before it is opened: a pipe would wait."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise FileError.because(path, "it is not a regular file")
+        raise FileError.for_file(path, "it is not a regular file")
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
@@ -69,7 +69,7 @@ def unpack_parts(content: bytes) -> dict[str, bytes]:
 
 
 def check_members(infos: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise a ValueError unless an archive of so many bytes has members that `save` writes, and none twice."""
+    """Raise a ValueError unless an archive of `size` bytes has members that `save` writes, and none twice."""
     for info in infos:
         name = info.filename
         if not (name in (HEADER, SCHEMA) or ARRAY.fullmatch(name) or SPARSE.fullmatch(name)):
@@ -78,7 +78,7 @@ def check_members(infos: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def check_sizes(infos: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise a ValueError unless an archive of so many bytes has members that `pack` writes, and none twice.
+    """Raise a ValueError unless an archive of `size` bytes has members that `pack` writes, and none twice.
 
     Nothing is compressed, and the members together are not larger than the file: reading them takes no more memory
     than the file has bytes.

@@ -20,17 +20,17 @@ class FileError(ValueError):
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "model.gramian"
+    ...     path = Path(folder) / "model.skops"
     ...     _ = path.write_bytes(b"half a file")
     ...     try:
     ...         gramian.load(path)
     ...     except gramian.files.FileError as error:
     ...         print(str(error).removeprefix(folder))
-    /model.gramian cannot be loaded: File is not a zip file. It is damaged, or was not written by gramian.save.
+    /model.skops cannot be loaded: File is not a zip file. It is damaged, or was not written by gramian.save.
     """
 
     @classmethod
-    def because(cls, path: str | PathLike[str], cause: object, advice: str = "") -> FileError:
+    def for_file(cls, path: str | PathLike[str], cause: object, advice: str = "") -> FileError:
         """Return the error for a file, with its cause and what to do."""
         advice = advice or "It is damaged, or was not written by gramian.save."
         return cls(f"{path} cannot be loaded: {words_of(cause)}. {words_of(advice)}.")

@@ -112,10 +112,11 @@ class Collected(NamedTuple):
 def collect(estimator: Any) -> Collected:
     """Return the arrays of the map of an estimator; raise a TypeError or a ValueError if it has none."""
     steps = flatten(estimator)
-    last = max((i for i, step in enumerate(steps) if type(step).__module__.startswith("gramian.")), default=None)
+    last = max((i for i, step in enumerate(steps) if is_ours(step)), default=None)
     if last is None:
         raise TypeError(
-            f"estimator={type(estimator).__name__} has no estimator of gramian. Give one, or a pipeline of one."
+            f"estimator={type(estimator).__name__} has no estimator of gramian. Give one, or a pipeline of one, "
+            "or a search that was fitted."
         )
     earlier, learner = steps[:last], steps[last]
     check_is_fitted(learner)
@@ -145,8 +146,18 @@ def collect(estimator: Any) -> Collected:
     return Collected(arrays, None if names is None else [str(name) for name in names], metadata)
 
 
+def is_ours(estimator: Any) -> bool:
+    """Return True for an estimator of gramian."""
+    return type(estimator).__module__.startswith("gramian.")
+
+
 def flatten(estimator: Any) -> list[Any]:
-    """Return the steps of a pipeline and of pipelines in it, without those that pass samples through."""
+    """Return the steps of a pipeline and of pipelines in it, without those that pass samples through.
+
+    A search that was fitted stands for its best estimator.
+    """
+    if not is_ours(estimator):
+        estimator = getattr(estimator, "best_estimator_", estimator)
     if isinstance(estimator, Pipeline):
         return [inner for _, step in estimator.steps for inner in flatten(step)]
     return [] if estimator is None or isinstance(estimator, str) else [estimator]

@@ -52,8 +52,8 @@ class Header(NamedTuple):
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     gramian.save(gramian.MetricLearner(2), Path(folder) / "model.gramian")
-    ...     header = gramian.files.read_header(Path(folder) / "model.gramian")
+    ...     gramian.save(gramian.MetricLearner(2), Path(folder) / "model.skops")
+    ...     header = gramian.files.read_header(Path(folder) / "model.skops")
     >>> header.class_name, header.format_version, header.rank
     ('gramian.estimators.metric.MetricLearner', 1, None)
     """
@@ -145,8 +145,8 @@ def read_header(path: str | PathLike[str]) -> Header:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     gramian.save(gramian.SStressMDS(2), Path(folder) / "model.gramian")
-    ...     gramian.files.read_header(Path(folder) / "model.gramian").class_name
+    ...     gramian.save(gramian.SStressMDS(2), Path(folder) / "model.skops")
+    ...     gramian.files.read_header(Path(folder) / "model.skops").class_name
     'gramian.estimators.mds.SStressMDS'
     """
     path = Path(path)
@@ -159,9 +159,9 @@ def read_header(path: str | PathLike[str]) -> Header:
     except OSError:
         raise
     except FileError as error:
-        raise FileError.because(path, error, NEWER) from None
+        raise FileError.for_file(path, error, NEWER) from None
     except Exception as error:
-        raise FileError.because(path, error) from error
+        raise FileError.for_file(path, error) from error
 
 
 def parse_header(member: bytes | None) -> Header:

@@ -20,7 +20,7 @@ from gramian.files.audit import Audit
 from gramian.files.consistency import check_parts
 from gramian.files.errors import FileError, words_of
 from gramian.files.header import NEWER, Header, describe, parse_header
-from gramian.files.tree import rework
+from gramian.files.tree import normalise_tree
 
 __all__ = ["load", "save"]
 
@@ -58,8 +58,8 @@ def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), gramian.MetricLearner(2, random_state=0)).fit(X, y)
     >>> with TemporaryDirectory() as folder:
-    ...     gramian.save(model, Path(folder) / "iris.gramian")
-    ...     same = gramian.load(Path(folder) / "iris.gramian")
+    ...     gramian.save(model, Path(folder) / "iris.skops")
+    ...     same = gramian.load(Path(folder) / "iris.skops")
     >>> bool((same.transform(X) == model.transform(X)).all())
     True
     """
@@ -94,8 +94,8 @@ def load(path: str | PathLike[str]) -> Any:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     gramian.save(gramian.MetricLearner(3), Path(folder) / "model.gramian")
-    ...     gramian.load(Path(folder) / "model.gramian")
+    ...     gramian.save(gramian.MetricLearner(3), Path(folder) / "model.skops")
+    ...     gramian.load(Path(folder) / "model.skops")
     MetricLearner(n_components=3)
     """
     import_skops()
@@ -108,12 +108,12 @@ def load(path: str | PathLike[str]) -> Any:
         check_digests(header, members)
         return build(content, members)
     except FileError as error:
-        raise FileError.because(path, error, NEWER) from None
+        raise FileError.for_file(path, error, NEWER) from None
     except MemoryError:
         # Sizes were compared with that of the file before: it is intact, but too large for this machine.
         raise
     except Exception as error:
-        raise FileError.because(path, error, "" if header is None else told_by(header)) from error
+        raise FileError.for_file(path, error, "" if header is None else describe_origin(header)) from error
 
 
 def import_skops() -> Any:
@@ -132,7 +132,7 @@ def to_bytes(estimator: Any) -> bytes:
         raise TypeError(f"estimator is of type {type(estimator).__name__}; give an estimator or a pipeline to save.")
     name = type(estimator).__name__
     try:
-        schema, members = rework(*dump(estimator))
+        schema, members = normalise_tree(*dump(estimator))
         members = {key: repack_sparse(part, key) if SPARSE.fullmatch(key) else part for key, part in members.items()}
         members = {SCHEMA: json.dumps(schema, separators=(",", ":")).encode(), **members}
         content = pack({HEADER: describe(estimator, members).to_json(), **members})
@@ -148,7 +148,10 @@ def advice_for(error: Exception) -> str:
     """Return what to do if an estimator cannot be saved."""
     if "the function" in str(error) or "partial" in str(error):
         return "Functions are not stored: set the parameter to None, or to a name, by set_params before saving."
-    return "Estimators of gramian, scikit-learn and skrub are stored, without decision trees; see docs/files.md."
+    return (
+        "Estimators and parts of gramian, scikit-learn and skrub are stored, without decision trees. Store others by "
+        "pickle, or store the map alone by gramian.export_map."
+    )
 
 
 class Members:
@@ -206,7 +209,7 @@ def build(content: bytes, members: Mapping[str, bytes]) -> Any:
     return estimator
 
 
-def told_by(header: Header) -> str:
+def describe_origin(header: Header) -> str:
     """Return advice that names the versions which wrote a file."""
     names = ("gramian", "scikit-learn", "skops")
     written = ", ".join(f"{name} {header.versions.get(name, '?')[:20]}" for name in names)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["places_of", "rework"]
+__all__ = ["normalise_tree", "places_of"]
 
 Node = dict[str, Any]
 # The names of these differ between versions of NumPy; those that all versions have.
@@ -24,18 +24,18 @@ PLACES = {"gramian": ("checkpoint",), "sklearn": ("memory",)}
 VALUES = {"JsonNode", "TypeNode", "FunctionNode"}
 
 
-def rework(schema: Node, members: dict[str, bytes]) -> tuple[Node, dict[str, bytes]]:
+def normalise_tree(schema: Node, members: dict[str, bytes]) -> tuple[Node, dict[str, bytes]]:
     """Return the tree with parts numbered in their order instead of by address, and the members by their new names.
 
     So equal models give equal files. Dicts with keys that JSON does not know, such as None, are stored as lists of
     pairs.
     """
-    work = Rework(members)
+    work = TreeNormaliser(members)
     count_identities(schema, work.counts)
     return work.visit(schema), work.renamed
 
 
-class Rework:
+class TreeNormaliser:
     """Rewrites the nodes of a tree, one after the other."""
 
     def __init__(self, members: dict[str, bytes]) -> None:

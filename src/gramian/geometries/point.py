@@ -115,6 +115,8 @@ class Point(ABC):
 
     #: The name of the geometry in error messages; that of the class if empty.
     geometry_name: ClassVar[str] = ""
+    #: True if the metric approximates the Hessian of the objective, up to a factor.
+    second_order: bool = False
 
     def __init__(self, frame: Matrix, root: Matrix | None = None) -> None:
         self.frame = frame

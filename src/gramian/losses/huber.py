@@ -36,6 +36,7 @@ class Huber(Loss):
 
     delta: float = 1.0
     degree = 2.0
+    quadratic_near_zero = True
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta, least=0, strict=True)

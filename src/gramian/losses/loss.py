@@ -72,6 +72,9 @@ class Loss(ABC):
     degree: ClassVar[float]
     #: False if the value has no lower bound; then only bounded geometries have a minimum.
     bounded: ClassVar[bool] = True
+    #: True if the value is half the square of the residual, for every residual, or for small ones.
+    quadratic: ClassVar[bool] = False
+    quadratic_near_zero: ClassVar[bool] = False
     #: True if the compiled kernels of the online solvers have the slopes of this loss: those of `Squared`.
     compiled: ClassVar[bool] = False
     #: Instances that the conformance tests run on: every setting that changes a formula.

@@ -29,6 +29,7 @@ class Squared(Loss):
     """
 
     degree = 2.0
+    quadratic = quadratic_near_zero = True
     compiled = True
 
     def __call__(self, prediction: Vector, target: Vector, sense: Vector) -> LossValues:

@@ -14,9 +14,20 @@ so an iteration of descent is two passes, on every geometry. `Problem.passes` co
 from gramian.objective.block import Block
 from gramian.objective.evaluation import Evaluation
 from gramian.objective.line import Line
+from gramian.objective.margins import Margins, make_explicit
 from gramian.objective.neighbourhoods import Neighbourhoods
 from gramian.objective.problem import Problem
 from gramian.objective.targets import KernelRegression
 from gramian.objective.terms import Term
 
-__all__ = ["Block", "Evaluation", "KernelRegression", "Line", "Neighbourhoods", "Problem", "Term"]
+__all__ = [
+    "Block",
+    "Evaluation",
+    "KernelRegression",
+    "Line",
+    "Margins",
+    "Neighbourhoods",
+    "Problem",
+    "Term",
+    "make_explicit",
+]

@@ -21,9 +21,9 @@ from gramian.losses.loss import Assessment
 from gramian.objective.terms import Curvature, Group, Summand, cut_evenly
 from gramian.types import Matrix, Vector
 
-__all__ = ["Block", "Direction", "State", "Totals"]
+__all__ = ["Arrival", "Block", "Direction", "State", "Totals"]
 
-# A piece has so many rows at the most: its images stay near the processor, and it is long enough to be worth a thread.
+# The largest number of rows of a piece: its images stay near the processor, and it is long enough to be worth a thread.
 ROWS_PER_PIECE = 16384
 # The number of pieces is a multiple of this, so that few threads have equal shares.
 SHARES = 4
@@ -171,6 +171,14 @@ class Totals(NamedTuple):
     scale: float
 
 
+class Arrival(NamedTuple):
+    """`Totals`, and the sum M F (d, k) that the gradient is made of."""
+
+    value: float
+    scale: float
+    pulled: Matrix
+
+
 class Direction(NamedTuple):
     """What stays beside a block along a curve: the image X T of its direction, and if straight the terms' lines."""
 
@@ -304,6 +312,12 @@ def move(block: Block, state: State, ahead: Direction, *, motion: Motion, s: flo
     if ahead.lines is not None:
         return block.assess(image, block.team.map(call_predict_along, block.terms, ahead.lines, repeat(s)))
     return block.assess(image, block.predict(factor_image(image, motion.remaining_factor)))
+
+
+def arrive(block: Block, state: State, ahead: Direction, *, motion: Motion, s: float) -> tuple[State, Arrival]:
+    """Move the block to a step along a straight curve, and pull there; one pull."""
+    moved, totals = move(block, state, ahead, motion=motion, s=s)
+    return moved, Arrival(*totals, pull(block, moved)[1])
 
 
 def normalise(block: Block, state: State, *, Q: Matrix) -> tuple[State, None]:

@@ -30,7 +30,7 @@ class Trial(NamedTuple):
 
 
 class Line:
-    """The objective along a curve. Making one costs one pass; trying and taking steps costs none.
+    """The objective along a curve. Making one costs one pass; trying and taking steps costs none but the gradient's.
 
     On a straight curve the predictions are a + b s + c s², so a trial is arithmetic on (m,) arrays; on a curved one
     it is a product of the (N, k) images with small matrices. A curve without a `motion` costs one pass a trial.
@@ -128,6 +128,24 @@ class Line:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 self._trial = Trial(s, self._move(s))
         return self._trial.evaluation
+
+    def take(self, s: float) -> Evaluation:
+        """Return the evaluation at s, the step that is taken, with its gradient: one pass.
+
+        On a straight curve this is one call of the execution, unless the step was tried by `move`.
+        """
+        tried = self._trial is not None and self._trial.s == s
+        if tried or not self.straight:
+            return self.move(s)
+        start = self.start
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            point, motion = self.curve.point(s), self.curve.motion(s)
+            small = {"motion": motion, "s": s}
+            states, arrival = start.problem.count(1).run(block.arrive, start.states, self.ahead, **small)
+            evaluation = type(start)(start.problem, point, states, Totals(arrival.value, arrival.scale))
+            evaluation.gradient = evaluation.point.gradient(arrival.pulled)
+        self._trial = Trial(s, evaluation)
+        return evaluation
 
     def _move(self, s: float) -> Evaluation:
         problem = self.start.problem

@@ -1,4 +1,4 @@
-"""Neighbourhoods: the mean over samples of minus the logarithm of the probability of a neighbour of the same class."""
+"""Neighbourhoods: the probability that a neighbour, drawn by a softmax, is of the same class; its mean over samples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramian._kernels.neighbourhoods import curvature_tile, line_tile, neighbourhood_tile
+from gramian.checks import check_number
 from gramian.losses.loss import Assessment, Derivatives
 from gramian.objective.softmax import (
     Bend,
@@ -33,8 +34,10 @@ class Neighbourhoods(SoftmaxTerm):
     """The sum over anchors i of weight_i · (-log p_i), where p_i is the probability of a neighbour of the same class.
 
     Sample j ≠ i is a neighbour of i with the probability exp(-d_ij) / Σ_k exp(-d_ik), where d_ij = ‖z_i - z_j‖². This
-    is the probability of neighbourhood components analysis (Goldberger et al., 2004), and its logarithm. All samples
-    are neighbours. An evaluation costs O(r) for each anchor and sample, in tiles; no (N, N) matrix is stored.
+    is the probability of neighbourhood components analysis (Goldberger et al., 2004), and its logarithm. With a power
+    q > 0 the sum is that of weight_i · (1 - p_i^q)/q; q = 1 is their objective, which gives up samples whose neighbours
+    are of other classes. All samples are neighbours. An evaluation costs O(r) for each anchor and sample, in tiles; no
+    (N, N) matrix is stored.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ class Neighbourhoods(SoftmaxTerm):
         Indices of samples whose class has another sample; all of these by default.
     weight : array, shape (a,), optional
         Weights of the anchors, 1/a by default.
+    power : float
+        q, from 0 (the logarithm) to 1.
 
     Examples
     --------
@@ -58,6 +63,7 @@ class Neighbourhoods(SoftmaxTerm):
     labels: Vector
     anchors: Vector = None  # type: ignore[assignment]
     weight: Vector = None  # type: ignore[assignment]
+    power: float = 0.0
 
     def __post_init__(self) -> None:
         labels = np.unique(self.labels, return_inverse=True)[1]
@@ -69,6 +75,7 @@ class Neighbourhoods(SoftmaxTerm):
         if (counts[labels[anchors]] < 2).any():
             alone = int(anchors[np.argmax(counts[labels[anchors]] < 2)])
             raise ValueError(f"anchors contains {alone}, which is alone in its class and has no neighbour there.")
+        check_number("power", self.power, least=0)
 
     @cached_property
     def sorting(self) -> Sorting:
@@ -105,12 +112,13 @@ class Neighbourhoods(SoftmaxTerm):
             return Assessment(np.inf, Slopes(prediction, np.full_like(Z, np.nan)), 0.0)
         loss, S, columns = np.empty(len(self)), np.zeros_like(Z), np.zeros(len(Z), Z.dtype)
         for cut, rows, tile in self.tiles(Z):
-            neighbourhood_tile(tile, norms, *rows, loss[cut], columns)
+            neighbourhood_tile(tile, norms, *rows, self.power, loss[cut], columns)
             add_products(S, tile, rows.positions, Z)
         S += columns[:, None] * Z
         miss = -np.expm1(-loss)
         scale = float(self.rows.weight @ (loss + 4 * top * miss))
-        return Assessment(float(self.rows.weight @ loss), Slopes(prediction, self.sorting.restore(S)), scale)
+        value = loss if self.power == 0 else -np.expm1(-self.power * loss) / self.power
+        return Assessment(float(self.rows.weight @ value), Slopes(prediction, self.sorting.restore(S)), scale)
 
     def weigh(self, weights: Slopes | Bend, Z: Matrix) -> Matrix:
         """Return L Z, shape (N, k), for slopes or Gauss-Newton weights."""
@@ -120,11 +128,12 @@ class Neighbourhoods(SoftmaxTerm):
         norms, S, columns = row_squares(at), np.zeros_like(target), np.zeros(len(at), at.dtype)
         speeds = Speeds.of(at, self.sorting.sort(weights.velocity)) if isinstance(weights, Bend) else None
         loss = np.empty(len(self))
+        weight = None if speeds is None else self.curvature_weight(at)
         for cut, rows, tile in self.tiles(at):
-            if speeds is None:
-                neighbourhood_tile(tile, norms, *rows, loss[cut], columns)
+            if speeds is None or weight is None:
+                neighbourhood_tile(tile, norms, *rows, self.power, loss[cut], columns)
             else:
-                curvature_tile(tile, speeds.tile(rows.positions), norms, rows.positions, rows.weight, columns)
+                curvature_tile(tile, speeds.tile(rows.positions), norms, rows.positions, weight[cut], columns)
             add_products(S, tile, rows.positions, target)
         S += columns[:, None] * target
         return self.sorting.restore(S)
@@ -137,10 +146,19 @@ class Neighbourhoods(SoftmaxTerm):
         """
         at = self.sorting.sort(Z)
         norms, speeds, form = row_squares(at), Speeds.of(at, self.sorting.sort(velocity)), 0.0
-        columns = np.zeros(len(at), at.dtype)
-        for _, rows, tile in self.tiles(at):
-            form += curvature_tile(tile, speeds.tile(rows.positions), norms, rows.positions, rows.weight, columns)
+        columns, weight = np.zeros(len(at), at.dtype), self.curvature_weight(at)
+        for cut, rows, tile in self.tiles(at):
+            form += curvature_tile(tile, speeds.tile(rows.positions), norms, rows.positions, weight[cut], columns)
         return Curvature(Bend(Z, velocity), max(form, 0.0))
+
+    def curvature_weight(self, at: Matrix) -> Vector:
+        """Return weight_i p_i^q, the factor of the curvature of -log p_i, shape (a,), for samples sorted by class."""
+        if not self.power:
+            return self.rows.weight
+        norms, loss, columns = row_squares(at), np.empty(len(self)), np.zeros(len(at), at.dtype)
+        for cut, rows, tile in self.tiles(at):
+            neighbourhood_tile(tile, norms, *rows, self.power, loss[cut], columns)
+        return self.rows.weight * np.exp(-self.power * loss)
 
     def along(self, line: Straight, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
@@ -148,12 +166,12 @@ class Neighbourhoods(SoftmaxTerm):
         norms, speeds, squares = row_squares(Z), Speeds.of(Z, T), row_squares(T)
         if not float(norms.max()) <= np.finfo(Z.dtype).max / 8:
             return Derivatives(np.inf, np.nan, np.nan)
-        sums = np.zeros(4)
+        sums = np.zeros(3)
         for _, rows, tile in self.tiles(Z):
             at = rows.positions
             bend = 2 * (squares[at, None] + squares - 2 * np.dot(T[at], T.T))
-            line_tile(tile, speeds.tile(at), bend, norms, *rows, sums)
-        return Derivatives(*(float(total) for total in sums[:3]))
+            line_tile(tile, speeds.tile(at), bend, norms, *rows, self.power, sums)
+        return Derivatives(*(float(total) for total in sums))
 
     @property
     def order(self) -> Vector:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.execution import Execution, Serial, Shards, Work, beside
+from gramian.execution import Execution, Serial, Shards, Work, execution_for
 from gramian.geometries import Point
 from gramian.objective import block
 from gramian.objective.block import Block
@@ -27,6 +27,8 @@ class Problem:
     blocks : sequence of Block
     execution : Execution
         How the blocks are worked on; one after the other by default.
+    share : float
+        The share of all samples that the blocks have: a product with them counts as so much of a pass.
 
     Attributes
     ----------
@@ -46,13 +48,14 @@ class Problem:
     0.0
     """
 
-    def __init__(self, blocks: Sequence[Block], execution: Execution | None = None) -> None:
+    def __init__(self, blocks: Sequence[Block], execution: Execution | None = None, share: float = 1.0) -> None:
         self.blocks = validate_blocks(blocks)
         if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
             raise TypeError(
                 f"execution={execution!r} has no place and run. Choose None, Serial(), Threads(n) or Dask()."
             )
         self.execution: Execution = Serial() if execution is None else execution
+        self.share = share
         self.passes = 0.0
 
     @cached_property
@@ -70,8 +73,8 @@ class Problem:
         return self.execution.run(work, self.shards, *held, **small)
 
     def count(self, passes: float) -> Problem:
-        """Count so many passes over the data."""
-        self.passes += passes
+        """Add to the number of passes over the data."""
+        self.passes += self.share * passes
         return self
 
     @property
@@ -121,7 +124,7 @@ class Problem:
         term = part.scaled(len(self.sampled.measurement) / max(len(part.measurement), 1))
         features = self.blocks[0].features
         features = features if samples is None else features.take(samples)
-        return Problem([Block(features, [term])], beside(features, self.execution))
+        return Problem([Block(features, [term])], execution_for(features, self.execution))
 
 
 def validate_blocks(blocks: Sequence[Block]) -> list[Block]:

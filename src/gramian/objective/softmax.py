@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramian._kernels.samples import add_scaled
+from gramian.losses import Loss
 from gramian.objective.terms import Group, Pieces, Taken, cut_evenly
 from gramian.types import Matrix, Rows, Vector
 
@@ -27,9 +28,9 @@ __all__ = [
     "set_anchors",
 ]
 
-# A tile of anchors and samples has about so many entries, and a number of anchors between these.
-TILE_ENTRIES, LEAST_ANCHORS, MOST_ANCHORS = 1 << 17, 16, 128
-# A piece for a thread has at least so many entries; there are so many pieces at the most.
+# A tile of anchors and samples has about this number of entries, and a number of anchors between these.
+TILE_ENTRIES, LEAST_ANCHORS, MOST_ANCHORS = 1 << 19, 16, 128
+# The least number of entries of a piece for a thread, and the largest number of pieces.
 ENTRIES_PER_PIECE, MOST_PIECES = 1 << 20, 8
 
 
@@ -92,6 +93,10 @@ class SoftmaxTerm(ABC):
             return Pieces([summand], [Group(summand, 1)])
         parts: list[Any] = [self.select(self.order[cut]) for cut in cut_evenly(len(self), count)]
         return Pieces(parts, [Group(part, 1) for part in parts])
+
+    def with_loss(self, loss: Loss) -> Self:
+        """Return the term itself: it has no targets."""
+        return self
 
     def predict(self, Z: Matrix) -> Matrix:
         """Return Z itself: the term is a function of all distances at once."""

@@ -64,7 +64,7 @@ class KernelRegression(SoftmaxTerm):
         set_anchors(self, anchors, len(y), y=y)
 
     def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless there is a target for each of so many samples."""
+        """Raise a ValueError unless there is a target for each of n_samples samples."""
         if len(self.y) != n_samples:
             raise ValueError(f"y has {len(self.y)} entries, but there are {n_samples} samples.")
 

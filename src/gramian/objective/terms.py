@@ -17,9 +17,9 @@ from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "cut_evenly"]
 
-# A term of many measurements is worked on in pieces of at least so many measurements; in so many pieces at the most.
+# The least number of measurements of a piece of a term, and the largest number of pieces.
 MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
-# Sums over samples need an array (N, k) a piece: from so many measurements a sample on they are in several.
+# Sums over samples need an array (N, k) a piece. By the number of pieces: the measurements a sample from which it pays.
 MEASUREMENTS_PER_SAMPLE = {2: 8, 4: 64, MOST_PIECES: 128}
 
 
@@ -59,7 +59,7 @@ class Summand(Protocol):
     """
 
     def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless the summand fits so many samples."""
+        """Raise a ValueError unless the summand fits n_samples samples."""
 
     @property
     def separable(self) -> bool:
@@ -98,6 +98,9 @@ class Summand(Protocol):
 
     def take(self, rows: Rows) -> Taken:
         """Return some of the measurements, and the samples they touch (None: all)."""
+
+    def with_loss(self, loss: Loss) -> Summand:
+        """Return the summand with another loss of violations in units of its typical target; itself without targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +166,20 @@ class Term:
         with np.errstate(over="ignore"):
             return replace(self, target=self.target.astype(dtype), weight=self.weight.astype(dtype))
 
+    def with_loss(self, loss: Loss) -> Term:
+        """Return the term with another loss of violations in units of its typical target.
+
+        A term whose loss is not the squared one is returned as it is: it is no term of violations.
+        """
+        if loss.quadratic or not self.loss.quadratic:
+            return self
+        typical = float(np.sqrt(np.mean(self.target.astype(np.float64) ** 2))) or 1.0
+        # The weights of squares are divided by those of the typical target.
+        weight = self.weight * self.weight.dtype.type(typical ** (2 - loss.degree))
+        return replace(self, loss=loss.rescaled(typical), weight=weight)
+
     def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless the measurement fits so many samples."""
+        """Raise a ValueError unless the measurement fits n_samples samples."""
         self.measurement.check(n_samples)
 
     @property
@@ -190,12 +205,12 @@ class Term:
         return Pieces(fine, [Group(self, len(fine))] if groups == 1 else self.group(fine, groups))
 
     def cut(self, count: int) -> list[Term]:
-        """Return so many terms of consecutive measurements; this one, where they stay together."""
+        """Return `count` terms of consecutive measurements; this one, where they stay together."""
         parts = [self.part(cut) for cut in cut_evenly(len(self.measurement), max(count, 1))]
         return [self] if None in parts else [part for part in parts if part is not None]
 
     def group(self, fine: Sequence[Term], count: int) -> list[Group]:
-        """Return so many terms that span consecutive fine ones, with how many they span."""
+        """Return `count` terms that span consecutive fine ones, with how many they span."""
         spans = [len(part) for part in np.array_split(np.arange(len(fine)), count)]
         edges = np.cumsum([0, *(len(term.measurement) for term in fine)])[np.cumsum([0, *spans])].tolist()
         return [
@@ -264,6 +279,6 @@ def validate_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> V
 
 
 def cut_evenly(n: int, count: int) -> list[slice]:
-    """Return slices of n rows, so many and of equal length but for one row."""
+    """Return `count` slices of n rows, of equal length but for one row."""
     edges = np.linspace(0, n, count + 1).astype(int).tolist()
     return [slice(start, stop) for start, stop in pairwise(edges)]

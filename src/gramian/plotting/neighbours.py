@@ -179,7 +179,7 @@ def draw_texts(ax: Any, texts: list[str], rows: Vector, found: Found, labels: Ve
 
 
 def one_line(text: str, most: int) -> str:
-    """Return a text in one line of at most so many characters, in which nothing is read as mathematics."""
+    """Return a text in one line of a limited number of characters, in which nothing is read as mathematics."""
     words = " ".join(text.split())
     words = words if len(words) <= most else f"{words[: most - 1]}…"
     return plain(words)

@@ -288,7 +288,7 @@ def names_in_pipeline(estimator: Any, d: int) -> list[str] | None:
 
 
 def shorten(name: str, most: int = 30) -> str:
-    """Return a name of at most so many characters."""
+    """Return a name of a limited number of characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 

@@ -17,7 +17,7 @@ __all__ = ["Data", "gather_content"]
 
 #: The number of neighbours that vote, of axes of the map that can be chosen, of features and of classes that are shown.
 NEIGHBOURS, MOST_AXES, MOST_FEATURES, MOST_CLASSES = 5, 6, 20, 30
-#: A raw row is shown with so many columns, those that matter most.
+#: A raw row is shown with this number of columns, those that matter most.
 MOST_COLUMNS = 12
 
 

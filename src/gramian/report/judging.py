@@ -11,7 +11,7 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Judged", "Rows", "choose_rows", "find_neighbours", "judge", "pick_examples"]
 
-#: Neighbours are searched among so many rows, for so many rows.
+#: The number of rows among which neighbours are searched, and of rows that they are searched for.
 MOST_KNOWN, MOST_ASKED = 2000, 1000
 
 

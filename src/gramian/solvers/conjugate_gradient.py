@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.solvers.line_search import Exact, Search
@@ -15,12 +17,17 @@ __all__ = ["ConjugateGradient"]
 
 
 class Memory(NamedTuple):
-    """The last step: its start, the gradient there, its direction, and its predicted change size · slope."""
+    """The last step: its start, the gradient there, its direction, its predicted change size · slope, and its size.
+
+    `previous` is the size of the step before it.
+    """
 
     point: Point
     gradient: Tangent
     direction: Tangent
     predicted: float
+    size: float = 0.0
+    previous: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,22 @@ class ConjugateGradient(Solver):
             # The first trial step has the predicted change of the last step. Exact searches on lines do not use it.
             size = self.search(line, memory.predicted / line.slope if memory and line.slope else None)
             if size:
-                new_memory = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope)
-                return Step(line.move(size), size, new_memory)
+                previous = memory.size if memory else 0.0
+                new_memory = Memory(evaluation.point, evaluation.gradient, direction, size * line.slope, size, previous)
+                return Step(line.take(size), size, new_memory)
             if direction is steepest:
                 break
         return Step(evaluation, 0.0, None)
+
+    def predict_decrease(self, step: Step) -> float:
+        """Return half the longer of the last two steps times the square of the gradient's norm, if known.
+
+        It is known where the metric approximates the Hessian. The gradient costs one pass, as in the next step.
+        """
+        if not step.evaluation.point.second_order or step.memory is None:
+            return float("inf")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return 0.5 * max(step.memory.size, step.memory.previous) * step.evaluation.gradient_norm**2
 
 
 def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:

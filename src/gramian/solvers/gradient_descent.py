@@ -33,4 +33,4 @@ class GradientDescent(Solver):
         """Take one step; the memory is the size of the last step."""
         line = evaluation.line(-evaluation.gradient)
         size = self.search(line, memory)
-        return Step(line.move(size) if size else evaluation, size, size)
+        return Step(line.take(size) if size else evaluation, size, size)

@@ -13,19 +13,19 @@ from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Problem
 from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
-from gramian.solvers.solver import Solver, attempt_step, start_solver
+from gramian.solvers.solver import Solver, attempt_step, start_solver, will_end
 
 __all__ = ["Growing"]
 
 # The least size of a subset: a smaller problem takes almost no time.
 LEAST_MEASUREMENTS = 1000
-# The rows of a subset are copied, if they take at most so many bytes.
+# The rows of a subset are copied, if they take at most this number of bytes.
 LARGEST_COPY = 2**28
 NO_CHECKPOINT = NoCheckpoint()
 
 
 class Position(NamedTuple):
-    """Where the minimisation on a subset stands, after so many iterations, the last of them slow."""
+    """Where the minimisation on a subset stands, after `n_iter` iterations, the last of them slow."""
 
     snapshot: Snapshot
     memory: Any
@@ -145,8 +145,10 @@ class Growing:
             step = attempt_step(solver, evaluation, memory)
             n_iter += 1
             n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
+            ends = step.size == 0 or n_slow == 2 or step.evaluation.value <= perfect_cost
+            ends = ends or will_end(solver, evaluation, step, self.tol)
             evaluation, memory = step.evaluation, step.memory
-            if step.size == 0 or n_slow == 2 or evaluation.value <= perfect_cost:
+            if ends:
                 break
             if checkpoint.wanted:
                 checkpoint.offer(Position(take_snapshot(evaluation), memory, n_slow, n_iter, subset.passes))
@@ -154,6 +156,6 @@ class Growing:
 
 
 def bytes_of(problem: Problem, size: int) -> int:
-    """Return the bytes of so many rows of dense samples; 0 where rows are not stored, or sparse."""
+    """Return the bytes of a number of rows of dense samples; 0 where rows are not stored, or sparse."""
     features = problem.blocks[0].features
     return size * features.shape[1] * features.dtype.itemsize if features.sliceable else 0

@@ -30,6 +30,9 @@ class Reporter(Protocol):
     def expect(self, iterations: int | None) -> None:
         """Take note of the largest number of iterations of the fit; None if it is not known."""
 
+    def note(self, text: str) -> None:
+        """Show a remark, for example which plan was chosen."""
+
     def phase(self, name: str, seconds: float) -> None:
         """Show a phase of work outside the iterations, and the seconds it took."""
 
@@ -61,6 +64,8 @@ class Journal:
         The passes over the data in the minimisations that have ended.
     checkpoint : Checkpoint
         Stores the state of the fit, if that is wanted.
+    keeps_best : bool
+        True if Ctrl-C ends the minimisation at the best point so far; False, the default, if it is raised.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Journal:
         self.phases: dict[str, float] = {}
         self.passes = 0.0
         self.checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
+        self.keeps_best = False
         self._clock = perf_counter()
 
     @contextmanager
@@ -102,6 +108,11 @@ class Journal:
         """Report how much of the current phase is done, and what is done next."""
         if self.reporter is not None:
             self.reporter.step(name, done, total)
+
+    def note(self, text: str) -> None:
+        """Report a remark."""
+        if self.reporter is not None:
+            self.reporter.note(text)
 
     def expect(self, iterations: int | None) -> None:
         """Report the largest number of iterations of the fit; None if it is not known."""

@@ -7,14 +7,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from gramian.checks import check_number
 from gramian.geometries import Point
+from gramian.interrupts import may_end_quietly
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
 from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
-from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, start_solver
+from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, start_solver, will_end
+from gramian.warn import warn_user
 
 __all__ = ["check_change", "minimize"]
 
@@ -40,8 +43,9 @@ def minimize(
     """Minimise an objective f from a start, and return the result.
 
     The loop stops if f <= perfect · f(W = 0), if the relative decrease of f is at most tol, or if the relative change
-    of G is at most tol. These are the paper's three rules, made independent of units. It also stops if rounding errors
-    prevent any decrease.
+    of G is at most tol. These are the paper's three rules, made independent of units. Where f(W = 0) is 0, the first
+    rule has f at the start in its place. The loop also stops if rounding errors prevent any decrease, and, where
+    convergence is fast and the metric approximates the Hessian, if the predicted decrease of f is at most tol.
 
     Parameters
     ----------
@@ -86,7 +90,10 @@ def minimize(
     """
     check_arguments(problem, solver, point, max_iter, tol)
     journal = Journal(callback) if journal is None else journal
-    perfect_cost = (tol if perfect is None else perfect) * problem.value_at_zero
+    # Upper bounds alone hold at W = 0. The cost of the start is then the scale of a perfect fit.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = problem.value_at_zero or problem.evaluate(point).value
+    perfect_cost = (tol if perfect is None else perfect) * scale
     loop = Loop(problem, solver, tol, perfect_cost, journal, problem.passes, max_iter)
     return journal.checkpoint.remember("minimise", partial(loop.run, point, growing, memory), problem=problem)
 
@@ -99,6 +106,7 @@ class Verdict(NamedTuple):
 
 
 GO_ON = Verdict(None)
+INTERRUPTED = "interrupted by Ctrl-C"
 
 
 class Checked(NamedTuple):
@@ -123,6 +131,8 @@ class Standing(NamedTuple):
     verdict : Verdict
     halted : bool
         True if the callback asks to stop.
+    interrupted : bool
+        True if Ctrl-C ends the minimisation.
     """
 
     evaluation: Evaluation
@@ -132,11 +142,12 @@ class Standing(NamedTuple):
     n_small: int = 0
     verdict: Verdict = GO_ON
     halted: bool = False
+    interrupted: bool = False
 
     @property
     def ended(self) -> bool:
-        """True if a stopping rule holds, or the callback asks to stop."""
-        return self.verdict.ending is not None or self.halted
+        """True if a stopping rule holds, or the callback or the user asks to stop."""
+        return self.verdict.ending is not None or self.halted or self.interrupted
 
 
 class Position(NamedTuple):
@@ -168,10 +179,10 @@ class Loop(NamedTuple):
         at = self.begin(point, growing, memory) if found is None else self.resume(found)
         while not at.ended and at.n_iter < self.max_iter:
             self.offer(at)
-            at = self.iterate(at)
+            at = self.iterate_or_end(at)
         ending, message = at.verdict
-        if at.halted:
-            ending, message = Ending.HALTED, Ending.HALTED.value
+        if at.interrupted or at.halted:
+            ending, message = Ending.HALTED, INTERRUPTED if at.interrupted else Ending.HALTED.value
         elif ending is None:
             ending = Ending.EXHAUSTED
             message = f"max_iter={self.max_iter} reached" if solver.stops else f"{self.max_iter} epochs done"
@@ -199,6 +210,23 @@ class Loop(NamedTuple):
         # A later minimisation of the same fit starts where the last one ended, which is in the journal already.
         halted = not journal.records and self.write(evaluation, 0.0)
         return Standing(evaluation, memory, fresh_noise, verdict=verdict, halted=halted)
+
+    def iterate_or_end(self, at: Standing) -> Standing:
+        """Return the standing after one more iteration; the same, interrupted, if Ctrl-C ends the minimisation."""
+        count = len(self.journal.records)
+        try:
+            return self.iterate(at)
+        except KeyboardInterrupt:
+            if not (self.journal.keeps_best and may_end_quietly()):
+                raise
+            # The iteration may have been written already, and is not taken.
+            del self.journal.records[count:]
+            warn_user(
+                f"interrupted after {count - 1} iterations: the best point so far is kept, and converged_ is False. "
+                "Press Ctrl-C twice to end the program, and set checkpoint=... to go on later.",
+                ConvergenceWarning,
+            )
+            return at._replace(interrupted=True)
 
     def iterate(self, at: Standing) -> Standing:
         """Return the standing after one more iteration, which is written to the journal."""
@@ -268,6 +296,8 @@ class Loop(NamedTuple):
         verdict = self.check_fit(step.evaluation)
         if verdict.ending is None and n_small >= self.solver.patience:
             verdict = Verdict(Ending.CONVERGED, rule)
+        elif verdict.ending is None and will_end(self.solver, before, step, self.tol):
+            verdict = Verdict(Ending.CONVERGED, "predicted decrease of the cost below tol")
         return Checked(verdict, n_small)
 
     def check_fit(self, evaluation: Evaluation) -> Verdict:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gramian.execution import Serial, Threads
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.objective.block import Totals
@@ -36,8 +35,7 @@ class Snapshot(NamedTuple):
 
 def take_snapshot(evaluation: Evaluation) -> Snapshot:
     """Return what is known at an evaluation. Nothing is copied."""
-    local = isinstance(evaluation.problem.execution, Serial | Threads)
-    states = evaluation.states if local else None
+    states = evaluation.states if getattr(evaluation.problem.execution, "local", False) else None
     return Snapshot(evaluation.point, states, evaluation.value, evaluation.noise, vars(evaluation).get("gradient"))
 
 

@@ -13,7 +13,10 @@ from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.types import Vector
 
-__all__ = ["Ending", "Record", "Result", "Solver", "Step", "attempt_step", "start_solver"]
+__all__ = ["Ending", "Record", "Result", "Solver", "Step", "attempt_step", "start_solver", "will_end"]
+
+# The next step is expected to be one of the last if its decrease is below this share of that of the last step.
+FAST = 0.1
 
 
 class Ending(Enum):
@@ -98,6 +101,16 @@ class Solver(ABC):
             The memory of the last `Step`, or what `start` returned.
         """
 
+    def predict_decrease(self, step: Step) -> float:
+        """Return by how much the next step is expected to lower the objective; infinity, the default, if unknown.
+
+        Parameters
+        ----------
+        step : Step
+            The last step.
+        """
+        return float("inf")
+
 
 def attempt_step(solver: Solver, evaluation: Evaluation, memory: Any) -> Step:
     """Return a step of the solver; one of size 0 where its direction cannot be computed in floating point.
@@ -118,6 +131,17 @@ def start_solver(solver: Solver, evaluation: Evaluation) -> Any:
             return solver.start(evaluation)
     except (np.linalg.LinAlgError, ArithmeticError) as error:
         raise ValueError(f"no step can be computed at the start ({error}); scale the data or the start.") from error
+
+
+def will_end(solver: Solver, before: Evaluation, step: Step, tol: float) -> bool:
+    """Return True if the decreases that are left are expected to be below tol, relative to the cost, after a step.
+
+    A prediction counts only where the cost converges so fast that those after the next step do not matter.
+    """
+    if step.size == 0:
+        return False
+    decrease = before.value - step.evaluation.value
+    return solver.predict_decrease(step) <= min(tol * abs(step.evaluation.value), FAST * decrease)
 
 
 class Record(NamedTuple):

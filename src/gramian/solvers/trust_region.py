@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Evaluation
@@ -80,19 +82,18 @@ class TrustRegion(Solver):
         operator = evaluation.hessian if newton else evaluation.gauss_newton
         stop = Stop(min(self.precision, norm / memory.first_norm), GAIN * memory.left, self.max_inner)
         precondition = partial(point.precondition, level=evaluation.level)
-        proposed, length, decrease = truncated_cg(
-            point, operator, precondition, evaluation.gradient, memory.radius, stop
-        )
+        radius = min(memory.radius, largest_radius(evaluation))
+        proposed, length, decrease = truncated_cg(point, operator, precondition, evaluation.gradient, radius, stop)
         line = evaluation.line(proposed)
         size = self.search(line, None)
         if not size:
             return Step(evaluation, 0.0, memory)
-        new_evaluation = line.move(size)
+        new_evaluation = line.take(size)
         # The model along the line: its slope is known, and its decrease at size 1 gives its curvature.
         curvature = -2 * (decrease + line.slope)
         predicted = -size * line.slope - 0.5 * size * size * curvature
         ratio = (evaluation.value - new_evaluation.value) / predicted if predicted > 0 else 1.0
-        length, radius = size * length, memory.radius
+        length = size * length
         if ratio < 0.25:
             radius = 0.25 * length
         elif length > 0.8 * radius:
@@ -102,6 +103,25 @@ class TrustRegion(Solver):
         return Step(new_evaluation, size, memory._replace(radius=radius, left=left))
 
 
+def largest_radius(evaluation: Evaluation) -> float:
+    """Return the norm of a step along the preconditioned gradient that changes G by a fifth of ‖G‖.
+
+    Longer steps follow directions that no measurement sees, as of a matrix of which few entries are known, to a valley
+    of large W. The search along the line may still take several of these steps at once. There is no limit at G = 0, nor
+    on curves that are not straight.
+    """
+    point, gradient = evaluation.point, evaluation.gradient
+    if not point.curve(gradient).straight:
+        return np.inf
+    scaled = point.precondition(gradient, evaluation.level)
+    change, size = float(np.linalg.norm(scaled)), float(np.linalg.norm(point.G))
+    if not (0 < change < np.inf and 0 < size < np.inf):
+        return np.inf
+    return LONGEST * size / change * point.inner(gradient, scaled) ** 0.5
+
+
+# A step changes G by at most this share of its norm, before the search along its line.
+LONGEST = 0.2
 # A direction is flat if its curvature is below this fraction of the largest curvature.
 FLAT = 1e-10
 # The k-th inner iteration is the last if it adds less than this share of the mean decrease of all k, where the last
@@ -121,7 +141,7 @@ class Stop(NamedTuple):
     gain : float
         When the last of k iterations adds at most this share of the mean decrease of all k.
     max_inner : int
-        After so many iterations.
+        The number of iterations so far.
     """
 
     precision: float

@@ -19,6 +19,7 @@ from gramian.situation import Situation
 from gramian.starts.classical_scaling import classical_start
 from gramian.starts.discriminant import discriminants, lda_start
 from gramian.starts.kernel_pca import kernel_start
+from gramian.starts.pair_discriminant import pair_start
 from gramian.starts.principal import pca_start, principal_directions
 from gramian.starts.scale import fit_scale
 from gramian.starts.simple import frame_start, identity_start, random_start
@@ -36,6 +37,9 @@ __all__ = [
     "resolve_start",
 ]
 
+# The numbers of measurements a feature, and in all, that are enough for a start.
+MEASUREMENTS_PER_FEATURE, MEASUREMENTS = 20, 5000
+
 Start = Callable[[Situation, int], Matrix]
 
 STARTS: dict[str, Start] = {
@@ -44,6 +48,7 @@ STARTS: dict[str, Start] = {
     "frame": frame_start,
     "pca": pca_start,
     "lda": lda_start,
+    "pairs": pair_start,
     "spectral": spectral_start,
     "kernel": kernel_start,
     "classical": classical_start,
@@ -83,11 +88,21 @@ def initial_factor(
     array([1., 0., 0.])
     """
     features = problem.blocks[0].features
-    situation = Situation(features, rng, problem.execution, coordinates, problem)
+    part = sample_measurements(problem, rng) if isinstance(init, str) else problem
+    situation = Situation(features, rng, problem.execution, coordinates, part)
     choices = STARTS_OF_MATRICES if isinstance(features, Identity) else STARTS_OF_SAMPLES
     auto = "identity" if rank == problem.n_features else "spectral"
     G = resolve_start(init, situation, rank, choices=choices, auto=auto)
-    return fit_scale(problem, G) if isinstance(init, str) else G
+    return fit_scale(part, G) if isinstance(init, str) else G
+
+
+def sample_measurements(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Return the problem of a random subset of the measurements that is enough for a start; all if there are few."""
+    m, enough = len(problem.sampled.measurement), max(MEASUREMENTS_PER_FEATURE * problem.n_features, MEASUREMENTS)
+    if m > enough:
+        return problem.take(rng.choice(m, enough, replace=False))
+    # Few samples on workers come to the driver.
+    return problem.take(np.arange(m)) if hasattr(problem.blocks[0].features, "split_block") else problem
 
 
 def resolve_start(

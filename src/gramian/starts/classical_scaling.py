@@ -14,7 +14,7 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Dissimilarities", "classical_scaling", "classical_start"]
 
-# An incomplete matrix starts from classical scaling of so many samples, by shortest paths; the others follow.
+# An incomplete matrix starts from classical scaling of this number of samples, by shortest paths; the others follow.
 LANDMARKS = 50
 
 
@@ -41,10 +41,24 @@ class Dissimilarities(NamedTuple):
             return self
         return Dissimilarities(self.n_samples, self.pairs[rows], self.squared[rows], self.weight[rows])
 
-    def unique(self) -> tuple[Vector, Vector]:
-        """Return the first row of each pair, by its place in the lower triangle, and which of these every row is."""
+    def unique(self) -> Distinct:
+        """Return which of the rows are of the same pair; pairs are in the order of the lower triangle."""
         keys = self.pairs[:, 0] * (self.pairs[:, 0] - 1) // 2 + self.pairs[:, 1]
-        return np.unique(keys, return_index=True, return_inverse=True)[1:]
+        return Distinct(*np.unique(keys, return_index=True, return_inverse=True)[1:])
+
+
+class Distinct(NamedTuple):
+    """The first row of each different pair, and which of these pairs every row is."""
+
+    first: Vector
+    inverse: Vector
+
+
+class Eigenvectors(NamedTuple):
+    """Eigenvalues (r,), ascending, and eigenvectors (k, r)."""
+
+    values: Vector
+    vectors: Matrix
 
 
 def classical_start(situation: Situation, rank: int) -> Matrix:
@@ -74,11 +88,10 @@ def classical_scaling(known: Dissimilarities, rank: int) -> Matrix:
     return placed / np.where(values > least, np.sqrt(np.abs(values)), norms / np.sqrt(least * n / len(core)))
 
 
-def largest_eigenvectors(core: Matrix, rank: int) -> tuple[Vector, Matrix]:
+def largest_eigenvectors(core: Matrix, rank: int) -> Eigenvectors:
     """Return the largest eigenvalues (r,), ascending, and eigenvectors (k, r) of a symmetric matrix."""
     k = len(core)
     if k <= max(10 * rank, 4 * LANDMARKS):
-        values, vectors = (part[..., -rank:] for part in np.linalg.eigh(core))
-        return values, vectors
+        return Eigenvectors(*(part[..., -rank:] for part in np.linalg.eigh(core)))
     start = np.random.default_rng(0).standard_normal(k).astype(core.dtype)
-    return scipy.sparse.linalg.eigsh(core, k=rank, which="LA", v0=start, tol=1e-4)
+    return Eigenvectors(*scipy.sparse.linalg.eigsh(core, k=rank, which="LA", v0=start, tol=1e-4))

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from gramian.execution import Execution, Serial, beside
+from gramian.execution import Execution, Serial, execution_for
 from gramian.features import Array, Features
 from gramian.situation import Situation
 from gramian.starts.moments import class_moments
@@ -19,7 +19,7 @@ __all__ = ["discriminants", "lda_start"]
 
 # The share of the identity in the covariance within classes: it keeps many features from overfitting.
 RIDGE = 0.2
-# With more features than LARGEST_MOMENT, discriminants are looked for among so many principal directions.
+# With more features than LARGEST_MOMENT, discriminants are looked for among this number of principal directions.
 PRINCIPAL = 200
 # A few eigenvectors of a matrix of more rows than this, so many for each, are computed by Lanczos iterations.
 FEW = 100
@@ -49,7 +49,7 @@ def discriminants(
     >>> bool(abs(G[0, 0]) > 100 * abs(G[1, 0]))
     True
     """
-    d, execution = features.shape[1], Serial() if execution is None else beside(features, execution)
+    d, execution = features.shape[1], Serial() if execution is None else execution_for(features, execution)
     if d > LARGEST_MOMENT:
         components = principal_components(features, max(PRINCIPAL, rank), rng, execution)
         inside = Array(np.ascontiguousarray(components.scores[:, : max(PRINCIPAL, rank)]))

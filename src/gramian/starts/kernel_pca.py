@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse.linalg
 from sklearn.preprocessing import KernelCenterer
 
 from gramian.measurements import Pairs
 from gramian.situation import Situation
 from gramian.starts.signs import align_signs
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
-__all__ = ["DecomposedKernel", "kernel_pca", "kernel_start"]
+__all__ = ["DecomposedKernel", "TooFewDirections", "eigendecompose", "kernel_pca", "kernel_start"]
 
 # A distance so many times the error of the kernel's entries is a difference of them.
 FAR = 1e6
 # Ridges to choose from, as shares of the largest eigenvalue, ascending. The smallest one is taken whose leave-one-out
 # error exceeds the lowest by at most this share.
 RIDGES, NEAR = (0.0, *(10.0**power for power in range(-12, 0))), 0.02
+# The largest negative eigenvalue, as a share of the largest eigenvalue, with which a matrix is accepted as a kernel.
+LARGEST_NEGATIVE = 0.01
+# So many samples, and at most one in so many eigenvectors, are worth the Lanczos method, restarted so often.
+LARGE, SHARE, RESTARTS = 500, 20, 20
+# A kernel that is not centred is decomposed into so many directions at first.
+FIRST = 16
 # No ridge is needed if the image of no sample can be so many times as far from the mean as those of the samples.
 OUTSIDE = 5.0
 
 
-class DecomposedKernel(NamedTuple):
+class TooFewDirections(ValueError):
+    """A kernel has fewer directions than a start needs."""
+
+
+class Leading(NamedTuple):
+    """Leading eigenvalues (k,), descending, and their eigenvectors (n, k)."""
+
+    values: Vector
+    vectors: Matrix
+
+
+class Spectrum(NamedTuple):
+    """Eigenvalues (k,) above rounding, descending, their eigenvectors (n, k), and a lower bound of all eigenvalues.
+
+    It is complete if there are no other eigenvalues above rounding.
+    """
+
+    values: Vector
+    vectors: Matrix
+    least: float
+    complete: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class DecomposedKernel:
     """A kernel and the eigendecomposition of its centred form.
 
-    Attributes
+    Parameters
     ----------
     kernel : array, shape (n, n)
         Of the samples less `origin`.
@@ -38,7 +72,7 @@ class DecomposedKernel(NamedTuple):
     values, vectors : arrays, shape (k,) and (n, k)
         The eigenvalues of the centred kernel, descending, above rounding; and their eigenvectors.
     least : float
-        The smallest eigenvalue of all.
+        The smallest eigenvalue of all, or a lower bound of it.
     rounding : float
         Eigenvalues up to this are rounding.
     n_features : int
@@ -46,6 +80,8 @@ class DecomposedKernel(NamedTuple):
         True if kernel PCA centres the kernel, False if it centres only what comes out.
     settings : InputKernel, optional
         The parameters from which the kernel was computed.
+    complete : bool
+        True if all eigenvalues above rounding are there, False if the leading ones are.
     """
 
     kernel: Matrix
@@ -58,6 +94,32 @@ class DecomposedKernel(NamedTuple):
     n_features: int
     centred: bool = True
     settings: Any = None
+    complete: bool = True
+
+    @property
+    def centred_kernel(self) -> Matrix:
+        """The kernel less its row and column means, (n, n)."""
+        return self.centerer.transform(self.kernel)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """All eigenvalues of the centred kernel above rounding."""
+        if self.complete:
+            return Spectrum(self.values, self.vectors, self.least)
+        return eigendecompose(self.centred_kernel, self.rounding)
+
+    @cached_property
+    def uncentred(self) -> list[Leading]:
+        """The last decomposition of the kernel itself; empty at first."""
+        return []
+
+    def leading_uncentred(self, count: int) -> Leading:
+        """Return so many leading eigenvalues of the kernel itself, descending, and their eigenvectors (n, count)."""
+        held = self.uncentred
+        if not held or len(held[0].values) < count:
+            # A path of ranks asks for one more each time.
+            held[:] = [leading_eigenvectors(self.kernel, min(max(2 * count, FIRST), len(self.kernel)))]
+        return Leading(held[0].values[:count], held[0].vectors[:, :count])
 
     def distances(self, pairs: Matrix) -> Vector:
         """Return the squared distances of pairs, (m,): K_ii + K_jj - 2 K_ij; from eigenvectors if that cancels."""
@@ -65,11 +127,19 @@ class DecomposedKernel(NamedTuple):
         distances = diagonal[i] + diagonal[j] - 2 * self.kernel[i, j]
         near = np.flatnonzero(distances <= FAR * max(self.rounding, -self.least))
         if near.size:
-            distances[near] = Pairs(pairs[near]).predict(self.vectors * np.sqrt(self.values))
+            whole = self.spectrum
+            distances[near] = Pairs(pairs[near]).predict(whole.vectors * np.sqrt(whole.values))
         return distances
 
     def solve(self, G: Matrix, ridge: float) -> Matrix:
-        """Return (K₀ + ridge)⁺ G, on the range of the centred kernel K₀."""
+        """Return (K₀ + ridge)⁺ G, on the range of the centred kernel K₀.
+
+        Without all eigenvectors it is (K₀ + ridge)⁻¹ G: what that adds is mapped to 0 by the kernel of any sample.
+        """
+        if not self.complete:
+            regular = self.centred_kernel
+            regular.flat[:: len(regular) + 1] += ridge
+            return scipy.linalg.cho_solve(scipy.linalg.cho_factor(regular, lower=True, overwrite_a=True), G)
         return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
 
     def choose_ridge(self, G: Matrix) -> float:
@@ -115,19 +185,76 @@ def kernel_start(situation: Situation, rank: int) -> Matrix:
 def kernel_pca(kernel: DecomposedKernel, rank: int, *, advice: str = "") -> Matrix:
     """Return the r leading directions of a kernel, (n, r), centred before or after; errors may add an advice."""
     check_varies(kernel, advice)
-    values, vectors = kernel.values[:rank], kernel.vectors[:, :rank]
-    if not kernel.centred:
-        n = len(kernel.kernel)
-        values, vectors = scipy.linalg.eigh(kernel.kernel, subset_by_index=[n - rank, n - 1])
-    G = align_signs(vectors) * np.sqrt(np.maximum(values, 0))
+    n, limit = len(kernel.kernel), kernel.rounding**0.5
+    if kernel.centred:
+        leading = Leading(kernel.values[:rank], kernel.vectors[:, :rank])
+    else:
+        leading = kernel.leading_uncentred(min(rank + 1, n))
+    G = align_signs(leading.vectors) * np.sqrt(np.maximum(leading.values, 0))
     G = G - G.mean(axis=0)
-    found = int(np.linalg.matrix_rank(G, tol=kernel.rounding**0.5))
+    found = int(np.linalg.matrix_rank(G[:, :rank], tol=limit))
+    if found < min(rank, G.shape[1]):
+        # The mean can be a leading direction of a kernel that is not centred: the next one takes its place.
+        left, sigma, _ = np.linalg.svd(G, full_matrices=False)
+        G, found = align_signs(left[:, :rank]) * sigma[:rank], int(np.sum(sigma[:rank] > limit))
     if found < rank:
-        raise ValueError(
+        raise TooFewDirections(
             f"rank={rank} exceeds the rank {found} of the centred kernel (n_features={kernel.n_features}). "
             f"Choose rank <= {found}{advice}."
         )
-    return G
+    return G[:, :rank]
+
+
+def eigendecompose(K: Matrix, rounding: float, count: int | None = None) -> Spectrum:
+    """Return the eigenvalues (k,) of a centred kernel above rounding, descending, and their eigenvectors (n, k).
+
+    With a count, these are the leading ones only, if no eigenvalue is negative. Raises a ValueError if a negative one
+    is not small.
+    """
+    if count is not None and is_semidefinite(K, rounding):
+        values, vectors = leading_eigenvectors(K, count)
+        k = int(np.sum(values > rounding))
+        return Spectrum(values[:k], vectors[:, :k], -rounding, complete=False)
+    values, vectors = scipy.linalg.eigh(K)
+    least, largest = float(values[0]), float(values[-1])
+    if least < -max(rounding, LARGEST_NEGATIVE * largest):
+        raise ValueError(
+            f"the centred kernel is not positive semidefinite: its eigenvalues go from {least:.3g} to {largest:.3g}. "
+            "Choose another kernel."
+        )
+    if least < -rounding:
+        warn_user(
+            f"the centred kernel has negative eigenvalues, down to {least:.3g} where the largest is {largest:.3g}; "
+            "they are taken as 0.",
+        )
+    kept = np.flatnonzero(values > rounding)[::-1]
+    return Spectrum(values[kept], vectors[:, kept], least)
+
+
+def leading_eigenvectors(K: Matrix, count: int) -> Leading:
+    """Return so many leading eigenvalues of a symmetric K (n, n), descending, and their eigenvectors (n, count)."""
+    n = len(K)
+    if n >= LARGE and count <= n // SHARE:
+        start = np.random.default_rng(0).standard_normal(n)
+        try:
+            found = scipy.sparse.linalg.eigsh(K, count, which="LA", v0=start, maxiter=RESTARTS)
+            order = np.argsort(-found[0])
+            return Leading(found[0][order], np.ascontiguousarray(found[1][:, order]))
+        except scipy.sparse.linalg.ArpackNoConvergence:
+            pass  # Many eigenvalues are nearly equal, as those of a kernel of lower rank are.
+    values, vectors = scipy.linalg.eigh(K, subset_by_index=[n - count, n - 1])
+    return Leading(values[::-1], np.ascontiguousarray(vectors[:, ::-1]))
+
+
+def is_semidefinite(K: Matrix, rounding: float) -> bool:
+    """Return True if no eigenvalue of K (n, n) is below -rounding."""
+    shifted = K.copy()
+    shifted.flat[:: len(K) + 1] += rounding
+    try:
+        scipy.linalg.cholesky(shifted, lower=True, overwrite_a=True)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def check_varies(kernel: DecomposedKernel, advice: str = "") -> None:

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from gramian.execution import Execution, Shards, beside
+from gramian.execution import Execution, Shards, execution_for
 from gramian.features import Features
 from gramian.types import Matrix, Vector
 
 __all__ = ["Rows", "class_moments", "place_rows", "second_moment"]
 
-# So many rows are made dense at a time.
+# The number of rows that are made dense at a time.
 ROWS = 4096
+# The centre of a class is the mean of at most so many of its samples; and of all classes of at most so many.
+SAMPLED, MOST_SAMPLED = 64, 2**14
 
 
 class Rows(NamedTuple):
@@ -40,7 +43,7 @@ def cut_rows(features: Features, values: Any = None) -> list[Rows]:
 
 def second_moment(features: Features, execution: Execution) -> Matrix:
     """Return Xᵀ X, shape (d, d)."""
-    execution = beside(features, execution)
+    execution = execution_for(features, execution)
     return execution.run(sum_products, place_rows(features, execution))[1]
 
 
@@ -57,26 +60,43 @@ class ClassMoments(NamedTuple):
 
 
 def class_moments(features: Features, labels: Vector, execution: Execution) -> ClassMoments:
-    """Return the covariance within the classes of labels (n,), and a factor of that between them; two passes."""
-    n, execution = features.shape[0], beside(features, execution)
+    """Return the covariance within the classes of labels (n,), and a factor of that between them; one pass.
+
+    With c the mean of some samples of a class, and s the sum of x - c over all n of them, the scatter of the class is
+    Σ (x - c)(x - c)ᵀ - s sᵀ/n. As c is near the mean, the difference loses no digits.
+    """
+    n, execution = features.shape[0], execution_for(features, execution)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    centres = sample_means(features, codes, counts)
     shards = place_rows(features, execution, codes)
-    means = execution.run(sum_classes, shards, n_classes=len(counts))[1].T / counts[:, None]
-    mean = counts @ means / n
-    between = (means - mean).T * np.sqrt(counts / n)
-    # About the class means: a difference of large moments would lose its digits.
-    within = execution.run(sum_scatter, shards, means=means)[1] / n
-    return ClassMoments(within, between)
+    sums = execution.run(sum_scatter, shards, centres=centres)[1]
+    scatter, away = sums[: len(centres.T)], sums[len(centres.T) :]
+    means = centres + away / counts[:, None]
+    between = (means - counts @ means / n).T * np.sqrt(counts / n)
+    return ClassMoments((scatter - (away / counts[:, None]).T @ away) / n, between)
 
 
-def sum_classes(rows: Rows, *, n_classes: int) -> tuple[None, Matrix]:
-    """Sum the samples of each class, (d, c)."""
-    indicator = np.zeros((len(rows.values), n_classes))
-    indicator[np.arange(len(rows.values)), rows.values] = 1
-    return None, rows.features.pull(indicator)
+def sample_means(features: Features, codes: Vector, counts: Vector) -> Matrix:
+    """Return the means (c, d) of some samples of each class, in float64; codes (n,) are the numbers of the classes."""
+    each = max(1, min(SAMPLED, MOST_SAMPLED // len(counts)))
+    taken = np.minimum(counts, each)
+    owners = np.repeat(np.arange(len(counts)), taken)
+    place = np.arange(len(owners)) - np.repeat(np.cumsum(taken) - taken, taken)
+    starts = np.cumsum(counts) - counts
+    # Evenly spaced among the samples of a class, in their order.
+    chosen = np.argsort(codes, kind="stable")[starts[owners] + place * counts[owners] // taken[owners]]
+    order = np.argsort(chosen)
+    rows, owners = features.take(chosen[order]).dense().astype(np.float64), owners[order]
+    return (indicator_of(owners, len(counts)).T @ rows) / taken[:, None]
 
 
-def sum_scatter(rows: Rows, *, means: Matrix) -> tuple[None, Matrix]:
-    """Sum the outer products of the samples less the means (c, d) of their classes."""
-    away = rows.features.dense() - means[rows.values]
-    return None, away.T @ away
+def indicator_of(codes: Vector, n_classes: int) -> Any:
+    """Return a sparse matrix (n, c) with a 1 in the column of each code."""
+    n = len(codes)
+    return scipy.sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, n_classes))
+
+
+def sum_scatter(rows: Rows, *, centres: Matrix) -> tuple[None, Matrix]:
+    """Sum the outer products (d, d) of samples less the centres (c, d) of their classes; below, their sums (c, d)."""
+    away = rows.features.dense() - centres[rows.values]
+    return None, np.vstack([away.T @ away, indicator_of(rows.values, len(centres)).T @ away])

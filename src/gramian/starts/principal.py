@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from gramian.execution import Execution, Serial, Shards, beside
+from gramian.execution import Execution, Serial, Shards, execution_for
 from gramian.features import Features
 from gramian.objective.terms import cut_evenly
 from gramian.situation import Parts, Situation, compute_image
@@ -20,7 +20,7 @@ __all__ = ["LARGEST_MOMENT", "pca_start", "principal_components", "principal_dir
 LARGEST_MOMENT = 2000
 # Columns more than the rank, and rounds of products, of the randomised method.
 MORE_COLUMNS, ROUNDS = 20, 3
-# So many numbers of a (d, k) matrix are held at a time, where samples are fewer than features.
+# The numbers of a (d, k) matrix that are held at a time, where samples are fewer than features.
 LARGEST_TILE = 2**23
 
 
@@ -71,7 +71,7 @@ def principal_directions(
     array([0., 1.])
     """
     d = features.shape[1]
-    execution = Serial() if execution is None else beside(features, execution)
+    execution = Serial() if execution is None else execution_for(features, execution)
     if d <= LARGEST_MOMENT:
         leading = scipy.linalg.eigh(second_moment(features, execution), subset_by_index=[d - min(rank, d), d - 1])[1]
         return np.ascontiguousarray(leading[:, ::-1])
@@ -85,7 +85,7 @@ def principal_components(features: Features, rank: int, rng: np.random.Generator
     Three rounds of products are enough for a start. The iterated matrix has a row for each sample or for each feature,
     whichever are fewer.
     """
-    (n, d), execution = features.shape, beside(features, execution)
+    (n, d), execution = features.shape, execution_for(features, execution)
     placed, count = place_pieces(features, execution), min(rank + MORE_COLUMNS, n, d)
     # Samples on workers stay where they are: a matrix of their number would have to be cut as they are.
     if n < d and not hasattr(features, "place_with"):

@@ -16,22 +16,15 @@ __all__ = ["spectral_start"]
 
 # Up to this dimension a d x d matrix is cheaper to form than to ask for products with.
 LARGEST_FORMED = 500
-# So many measurements a feature, and so many in all, are enough for a start.
-MEASUREMENTS_PER_FEATURE, MEASUREMENTS = 20, 5000
 
 
 def spectral_start(situation: Situation, rank: int) -> Matrix:
     """Return leading eigenvectors of Σ weight (target - mean target) X_i, times the roots of their eigenvalues.
 
-    For normal samples x of unit covariance and y = xᵀWx the expectation of the sum is 2 W. A random subset of the
-    measurements is enough for a start.
+    For normal samples x of unit covariance and y = xᵀWx the expectation of the sum is 2 W.
     """
     problem, rng = situation.problem, situation.rng
     assert problem is not None
-    m, enough = len(problem.sampled.measurement), max(MEASUREMENTS_PER_FEATURE * problem.n_features, MEASUREMENTS)
-    if m > enough or hasattr(situation.features, "split_block"):
-        # Few samples on workers come to the driver.
-        problem = problem.take(rng.permutation(m)[:enough] if m > enough else np.arange(m))
     operator = TargetMoment(problem, mean_target(problem.sampled))
     values, vectors = leading_eigenvectors(operator, problem, rank, rng)
     # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.

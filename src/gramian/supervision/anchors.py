@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,24 @@ from gramian.situation import Situation
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
-__all__ = ["FEW", "TRIED", "anchor_counts", "draw_anchors", "draw_samples", "scale_start", "trace_price"]
+__all__ = ["FEW", "TRIED", "anchor_counts", "draw_anchors", "draw_samples", "scale_start", "trace_penalty_weight"]
 
-#: A round uses at most so many samples, of which at most so many are anchors.
+#: The largest numbers of samples and of anchors of a round.
 MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
 #: From more anchors than this on, the first rounds have fewer than the last.
 FEW = 1_000
-#: The scales tried for the start are 2 to the power of half these numbers; they are compared on so many anchors.
+#: The scales tried for the start are 2 to the power of half these numbers; TRIED anchors compare them.
 SCALES, TRIED = range(-12, 13), 500
-#: With more features than this their variance is estimated from so many combinations; and from so many samples.
+#: The largest number of features whose variance is computed; of more, that of as many combinations. And its samples.
 COMBINATIONS, SAMPLED = 64, 2_000
-#: So many coefficients of combinations are held at a time.
+#: The number of coefficients of combinations that are held at a time.
 LARGEST_TILE = 2**23
 
 
-def anchor_counts(n_samples: int) -> list[int]:
-    """Return the number of anchors of each round."""
+def anchor_counts(n_samples: int, divisors: Sequence[int]) -> list[int]:
+    """Return the number of anchors of each round: the largest number, divided by each divisor; twice all if few."""
     most = min(n_samples, MOST_ANCHORS)
-    return [most, most] if most <= FEW else [most // 4, most // 2, most]
+    return [most, most] if most <= FEW else [most // divisor for divisor in divisors]
 
 
 def draw_samples(n_samples: int, rng: np.random.Generator) -> Vector | None:
@@ -37,7 +38,7 @@ def draw_samples(n_samples: int, rng: np.random.Generator) -> Vector | None:
 
 
 def draw_anchors(able: Vector, count: int, seed: list[int]) -> Vector:
-    """Return at most so many of the indices of samples that can be anchors, ascending."""
+    """Return at most `count` of the indices of samples that can be anchors, ascending."""
     if len(able) <= count:
         return able
     return np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
@@ -56,7 +57,7 @@ def scale_start(situation: Situation, start: Matrix, rows: Vector | None, term: 
     return start * steps[int(np.argmin(values))]
 
 
-def trace_price(situation: Situation, start: Matrix, price: float) -> float:
+def trace_penalty_weight(situation: Situation, start: Matrix, price: float) -> float:
     """Return the weight of tr(W)/tr(W₀) that penalises tr(W) by price · d/n · the mean variance of a feature."""
     n, d = situation.features.shape[0], len(start)
     return price * d / n * mean_variance(situation) * squared_norm(start)

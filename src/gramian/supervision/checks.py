@@ -23,6 +23,7 @@ __all__ = [
     "read_labels",
     "validate_anchor_weight",
     "validate_labels",
+    "validate_order",
     "validate_pairs",
     "validate_quadruplets",
     "validate_signs",
@@ -34,13 +35,23 @@ __all__ = [
 def validate_labels(y: Any, n_samples: int) -> Vector:
     """Return class labels (n,) of at least two classes, one of them with two samples."""
     labels = column_or_1d(read_labels(y), warn=True)
-    check_classification_targets(labels)
+    check_classification(labels)
     _, counts = np.unique(labels, return_counts=True)
     if len(counts) < 2:
         raise ValueError(f"y has one class only, in {n_samples} samples. Labels of at least two classes are needed.")
     if counts.max() < 2:
         raise ValueError("y has a single sample in every class. At least one class needs two.")
     return labels
+
+
+def check_classification(labels: Vector) -> None:
+    """Raise a ValueError if labels are numbers that no classes are made of; the message names `fit_targets`."""
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} To learn from a number for each sample, use MetricLearner().fit_targets(X, y)."
+        ) from error
 
 
 def has_partner(labels: Vector) -> Vector:
@@ -163,7 +174,8 @@ def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
         i, j = (int(x) for x in pairs[bad[0]])
         raise ValueError(
             f"pairs[{bad[0]}] = ({i}, {j}) is contradicted by another entry for the same samples: "
-            f"at least {lower[group[bad[0]]]:.4g} and at most {upper[group[bad[0]]]:.4g}."
+            f"at least {lower[group[bad[0]]]:.4g} and at most {upper[group[bad[0]]]:.4g}. "
+            "Give each pair once, with the answer that most agree on, or drop it."
         )
 
 
@@ -210,4 +222,19 @@ def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
         )
     if both and len(np.unique(signs)) < 2:
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
+    return signs
+
+
+def validate_order(y: Any, m: int, name: str) -> Vector:
+    """Return signs (m,) of triplets or quadruplets, as `name` says: +1, or -1 if near and far are exchanged."""
+    check_kind("y", y)
+    signs = np.asarray(y)
+    if signs.shape != (m,):
+        raise ValueError(f"y has shape {signs.shape}; expected ({m},), one for each of the {name}, or no y.")
+    bad = np.flatnonzero(~np.isin(signs, (-1, 1)) | (signs.dtype == bool))
+    if bad.size:
+        raise ValueError(
+            f"y must be +1, or -1 where near and far are exchanged, for each of the {name}; y[{bad[0]}] = "
+            f"{signs[bad[0]]}. Weights are given as sample_weight=."
+        )
     return signs

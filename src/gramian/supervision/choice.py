@@ -1,4 +1,4 @@
-"""Class labels without a word on how to use them: several plans, of which a fit takes the best on held-out samples."""
+"""The default for class labels: several plans, compared on held-out samples."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ import numpy as np
 from gramian.objective.terms import Summand
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
-from gramian.supervision.labels import LabelTriplets
+from gramian.supervision.labels import ANCHORS, LabelTriplets
 from gramian.supervision.neighbourhoods import LabelNeighbourhoods, LabelStart
 from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix
 
 __all__ = ["LabelChoice"]
 
-#: Targets and impostors of each sample, where many are asked for.
-MANY_TARGETS, MANY_IMPOSTORS = 10, 30
-#: How many times the usual penalty a strong one is.
-STRONG = 5.0
-#: With more samples than this, and at least this rank, triplets of all samples are better than neighbourhoods of some.
-LARGE, NOT_SO_LOW = 16_000, 10
+#: Targets and impostors of each sample, where many are asked for; from so many samples on, with twice as many rounds.
+MANY_TARGETS, MANY_IMPOSTORS, MORE_ROUNDS = 10, 30, 2_000
+#: With this number of features for each sample, half as many rounds: more of them fit to single samples.
+WIDE = 2
+#: With more samples than this, and at least this rank, triplets are as good as neighbourhoods, and much faster.
+LARGE, NOT_SO_LOW = 3_600, 10
+#: With more samples than this neighbourhoods are not tried at full rank.
+LARGEST_FOR_NEIGHBOURHOODS = 16_000
 #: Up to this rank all plans of full rank are tried.
 LARGEST_RANK = 300
 #: A distance of full rank is tried at a rank of classes - 1, from so many on, with so many features for each.
@@ -45,8 +47,9 @@ class LabelChoice(Supervision):
     Examples
     --------
     >>> from gramian.supervision import LabelChoice
-    >>> [plan.name for plan in LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)]
-    ['neighbourhoods', 'many triplets, then neighbourhoods', 'strong neighbourhoods', 'many triplets', 'triplets']
+    >>> plans = LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)
+    >>> [plan.name for plan in plans if not plan.idle]
+    ['neighbourhoods', 'many triplets, then neighbourhoods', 'neighbourhood components', 'many triplets', 'triplets']
     """
 
     from_labels = True
@@ -76,38 +79,51 @@ class LabelChoice(Supervision):
         return replace(self, labels=labels, triplets=triplets.validate(n_samples), sample_weight=weight)
 
     def plans(self, rank: int, n_features: int) -> list[Plan]:
-        """Return the plans that are compared, the first one preferred."""
+        """Return the plans that are compared, the first one preferred. The last ones learn nothing.
+
+        If a round has a part of the samples as anchors, and the rank is not low, few neighbours of each are enough.
+        """
         triplets = LabelTriplets(self.labels) if self.triplets is None else self.triplets
-        many = replace(triplets, n_targets=MANY_TARGETS, n_impostors=MANY_IMPOSTORS)
+        rounds = triplets.n_rounds
+        if n_features > WIDE * len(self):
+            rounds = -(-rounds // 2)
+            triplets = replace(triplets, n_rounds=rounds)
+        elif MORE_ROUNDS <= len(self) <= ANCHORS:
+            rounds *= 2
+        many = replace(triplets, n_targets=MANY_TARGETS, n_impostors=MANY_IMPOSTORS, n_rounds=rounds)
         near = LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
         if rank == n_features:
             return self.full_rank_plans(triplets, many, near, rank)
         by_triplets = [Plan("many triplets", (many,)), Plan("triplets", (triplets,))]
-        if len(self) > LARGE and rank >= NOT_SO_LOW:
-            return by_triplets
-        return [
+        if len(self) > ANCHORS and rank >= NOT_SO_LOW:
+            by_triplets.reverse()
+        by_neighbourhoods = [
             Plan("neighbourhoods", (near,)),
             Plan("many triplets, then neighbourhoods", (many, near)),
-            Plan("strong neighbourhoods", (replace(near, strength=STRONG),)),
-            *by_triplets,
+            Plan("neighbourhood components", (replace(near, power=1.0),)),
         ]
+        start = Plan("start", (LabelStart(self.labels, self.sample_weight),))
+        if len(self) <= LARGE:
+            return [*by_neighbourhoods, *by_triplets, start]
+        return [*by_triplets, start] if rank >= NOT_SO_LOW else [*by_triplets[:1], *by_neighbourhoods, start]
 
     def full_rank_plans(
         self, triplets: LabelTriplets, many: LabelTriplets, near: LabelNeighbourhoods, rank: int
     ) -> list[Plan]:
         """Return the plans of a distance of full rank; with many features, those that take long are left out."""
-        plans = [
-            Plan("triplets", (triplets,)),
-            Plan("discriminants", (LabelStart(self.labels, self.sample_weight),), "lda"),
-        ]
+        still = LabelStart(self.labels, self.sample_weight)
+        plans = [Plan("triplets", (triplets,)), Plan("discriminants", (still,), "lda")]
         if rank <= LARGEST_RANK:
             plans.append(Plan("triplets from discriminants", (triplets,), "lda"))
-            if len(self) <= LARGE:
+            if len(self) <= LARGEST_FOR_NEIGHBOURHOODS:
                 plans.append(Plan("neighbourhoods from discriminants", (near,), "lda"))
+                plans.insert(0, Plan("mean of three", (triplets,), parts=(plans[0], *plans[2:])))
         low = len(np.unique(self.labels)) - 1
+        if low < rank:
+            plans.append(Plan("discriminants of low rank", (still,), "lda", low))
         if LEAST_LOW_RANK <= low <= rank / FEATURES_PER_RANK:
             plans.append(Plan("many triplets of low rank", (many,), "lda", low))
-        return plans
+        return [*plans, Plan("euclid", (still,), "identity")]
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Begin with triplets: a stream continues with them."""

@@ -8,21 +8,35 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramian.checks import check_number
-from gramian.objective import Term
+from gramian.objective import Margins, Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
 from gramian.supervision.pairs import SIGN_PENALTY, Bounds, GivenPairs
-from gramian.supervision.sampling import labelled_pairs, search_triplets, with_every_class
+from gramian.supervision.sampling import (
+    Neighbours,
+    labelled_pairs,
+    search_neighbours,
+    search_triplets,
+    with_every_class,
+)
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import bring_near_one, pull_term, rescale_to_margin, triplet_term
+from gramian.supervision.triplets import bring_near_one, margin_term, rescale_far_pairs
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
-#: From more samples than this, each round draws so many anchors of triplets; and so many samples to search among.
-ANCHORS, MOST_SAMPLES = 10_000, 60_000
+#: From more samples than this, a round draws so many anchors of triplets, and the first rounds so many samples.
+ANCHORS = 20_000
+#: The last round searches among so many samples at the most; each of some rounds before it among half as many.
+MOST_SAMPLES, HALVINGS = 60_000, 2
+#: Iterations of a round; and of one that draws anchors, which soon makes place for the next.
+ROUND_LENGTH, SHORT_ROUND = 15, 10
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
 PENALTY = 0.06
+#: The weight of the mean squared distance of targets.
+PULL = 0.1
+#: With more samples than this, the pull and the penalty on leaving the start are lighter, in proportion.
+LIGHTER = 10_000
 #: The weight of the penalty on the trace of W; and that at full rank, for at least so many samples for each feature.
 SHRINKAGE, LIGHT_SHRINKAGE, SAMPLES_PER_FEATURE = 0.1, 0.03, 2
 #: Pairs drawn for each ordered pair of classes, as in the paper.
@@ -35,18 +49,20 @@ LARGEST_DEFAULT = 30_000
 class LabelTriplets(Supervision):
     """Nearest targets of each sample's class against its nearest impostors, found anew in every round.
 
+    Of more than 20,000 samples the first rounds draw some, later rounds more; the last has 60,000 at the most.
+
     Parameters
     ----------
     labels : array, shape (n,)
     n_targets, n_impostors, n_rounds : int
-    pull : float
-        The weight of the mean squared distance of targets.
+    pull : float or "auto"
+        The weight of the mean squared distance of targets; "auto" is 0.1, and 1000/n with more than 10,000 samples.
     sample_weight : array, shape (n,), optional
         Weights of the samples as anchors: each triplet has the weight of its anchor, and anchors of weight 0 have none.
-    first : array, shape (m, 3), optional
-        The triplets of the first round; set by `begin`.
+    first : Neighbours, optional
+        The neighbours of the first round; set by `begin`.
     seed : int
-        The seed of the samples of a round, if they are not all; set by `begin`.
+        The seed of the samples of the rounds, if there are many; set by `begin`.
 
     Examples
     --------
@@ -56,12 +72,11 @@ class LabelTriplets(Supervision):
     >>> situation = Situation(Array(np.array([[0.0], [1.0], [1.5], [9.0]])), np.random.default_rng(0))
     >>> supervision = LabelTriplets([0, 0, 1, 1], n_targets=1, n_impostors=1).validate(4)
     >>> begun = supervision.begin(situation, np.eye(1))
-    >>> [type(term.measurement).__name__ for term in begun.supervision.terms(situation, begun.start)]
-    ['Triplets', 'Pairs']
+    >>> [term.triplets.tolist() for term in begun.supervision.terms(situation, begun.start)]
+    [[[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]]]
     """
 
     from_labels = True
-    round_length = 15
     rounds_parameter = "n_rounds"
 
     labels: Any
@@ -69,9 +84,9 @@ class LabelTriplets(Supervision):
     n_targets: int = 3
     n_impostors: int = 10
     n_rounds: int = 4
-    pull: float = 0.1
+    pull: float | str = "auto"
     sample_weight: Any = None
-    first: Matrix | None = None
+    first: Neighbours | None = None
     seed: int = 0
 
     @classmethod
@@ -91,27 +106,42 @@ class LabelTriplets(Supervision):
         labels = validate_labels(self.labels, n_samples)
         for name in ("n_targets", "n_impostors", "n_rounds"):
             check_number(name, getattr(self, name), least=1, integer=True)
+        if not (isinstance(self.pull, str) and self.pull == "auto"):
+            check_number("pull", self.pull, least=0)
         return replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets of the first round, and the start at a scale where the margin matters."""
         start = start if resume else bring_near_one(start)
-        begun = self if len(self) <= MOST_SAMPLES else replace(self, seed=int(situation.rng.integers(2**31)))
+        begun = self if self.subset(0) is None else replace(self, seed=int(situation.rng.integers(2**31)))
+        # A stream has one round for a batch.
+        begun = replace(begun, n_rounds=1) if resume else begun
         near = begun.seen(situation, 0)
         begun = replace(begun, first=near.search(start))
         if resume:
             # The present metric is close already: targets need no pull.
             return Begun(replace(begun, pull=0.0), start)
         assert begun.first is not None
-        return Begun(begun, rescale_to_margin(near.situation, start, begun.first))
+        return Begun(begun, rescale_far_pairs(near.situation, start, begun.first.far_pairs))
+
+    @property
+    def round_length(self) -> int:  # type: ignore[override]
+        """The largest number of iterations of a round."""
+        return ROUND_LENGTH if len(self) <= ANCHORS else SHORT_ROUND
+
+    def round_size(self, index: int) -> int:
+        """Return the number of samples of a round: all, or at most 60,000, in the last, and fewer before it."""
+        most = min(len(self), MOST_SAMPLES)
+        left = max(self.n_rounds - 1 - index, 0)
+        return max(most >> min(left, HALVINGS), min(most, ANCHORS))
 
     def subset(self, index: int) -> Vector | None:
-        """Return the indices of the samples of a round, ascending; None for all, unless they are very many."""
-        n = len(self)
-        if n <= MOST_SAMPLES:
+        """Return the indices of the samples of a round, ascending; None for all."""
+        n, size = len(self), self.round_size(index)
+        if size >= n:
             return None
         rng = np.random.default_rng([self.seed, index])
-        drawn = rng.choice(n, MOST_SAMPLES, replace=False)
+        drawn = rng.choice(n, size, replace=False)
         if self.sample_weight is not None:
             able = np.flatnonzero(self.sample_weight)
             drawn = np.union1d(drawn, rng.choice(able, min(ANCHORS, len(able)), replace=False))
@@ -134,27 +164,37 @@ class LabelTriplets(Supervision):
         """Return triplets (m, 3) of all samples as anchors, which are mapped to Z (n, k)."""
         return search_triplets(Z, self.labels, self.n_targets, self.n_impostors, None, situation.execution)
 
-    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
-        """Return the weighted mean over triplets of ½ max(0, margin - prediction)², and the pull of targets."""
+    def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Margins]:
+        """Return the weighted mean over triplets of ½ max(0, margin - prediction)², with the pull of targets."""
         seen, first = self.seen(situation, index), self.first
-        triplets = seen.search(factor) if index or first is None else first
-        n, dtype, weights = len(seen.supervision), situation.features.dtype, seen.supervision.sample_weight
-        pull = [pull_term(triplets, n, self.pull, dtype, weights)] if self.pull > 0 else []
-        return [triplet_term(triplets, dtype, None if weights is None else weights[triplets[:, 0]]), *pull]
+        neighbours = seen.search(factor) if index or first is None else first
+        pull = PULL * self.lightness if isinstance(self.pull, str) else self.pull
+        return [margin_term(neighbours, pull, seen.supervision.sample_weight)]
+
+    @property
+    def lightness(self) -> float:
+        """A factor of penalties, below 1 with many samples: they say more than a penalty does."""
+        return min(1.0, LIGHTER / len(self))
 
     def is_light(self, rank: int, n_features: int) -> bool:
         """Return True at full rank with enough samples: the penalties can then be light."""
         return rank == n_features and len(self) >= SAMPLES_PER_FEATURE * n_features
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
-        """Return 0.1, and 0.03 at full rank: W stays small in directions of little variance."""
-        return LIGHT_SHRINKAGE if self.is_light(start.shape[1], len(start)) else SHRINKAGE
+        """Return 0.1: W stays small in directions of little variance.
+
+        At full rank it is 0.03, and with n > 10,000 samples 3/√n.
+        """
+        return LIGHT_SHRINKAGE * self.lightness**0.5 if self.is_light(start.shape[1], len(start)) else SHRINKAGE
 
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0.06 (1 + 3 r c/n) for n samples of c classes, and 0 at full rank if n >= 2 d."""
+        """Return 0.06 (1 + 3 r c/n) for n samples of c classes, and 0 at full rank if n >= 2 d.
+
+        With more than 10,000 samples it is 10,000/n times as much.
+        """
         if self.is_light(rank, n_features):
             return 0.0
-        return PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
+        return self.lightness * PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
 
 
 class Seen(NamedTuple):
@@ -163,10 +203,10 @@ class Seen(NamedTuple):
     supervision: LabelTriplets
     situation: Situation
 
-    def search(self, factor: Matrix) -> Matrix:
-        """Return triplets (m, 3) of near targets and near impostors in the metric of a factor.
+    def search(self, factor: Matrix) -> Neighbours:
+        """Return near targets and near impostors in the metric of a factor.
 
-        They are of all samples as anchors, or of many that are drawn anew.
+        The anchors are all samples, or many that are drawn anew.
         """
         asked, situation = self
         able = None if asked.sample_weight is None else np.flatnonzero(asked.sample_weight)
@@ -176,7 +216,7 @@ class Seen(NamedTuple):
         else:
             anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
         Z = situation.image(factor)
-        return search_triplets(Z, asked.labels, asked.n_targets, asked.n_impostors, anchors, situation.execution)
+        return search_neighbours(Z, asked.labels, asked.n_targets, asked.n_impostors, anchors, situation.execution)
 
 
 def default_n_pairs(labels: Vector) -> int:

@@ -9,7 +9,15 @@ import numpy as np
 
 from gramian.objective import Neighbourhoods
 from gramian.situation import Situation
-from gramian.supervision.anchors import FEW, TRIED, anchor_counts, draw_anchors, draw_samples, scale_start, trace_price
+from gramian.supervision.anchors import (
+    FEW,
+    TRIED,
+    anchor_counts,
+    draw_anchors,
+    draw_samples,
+    scale_start,
+    trace_penalty_weight,
+)
 from gramian.supervision.checks import has_partner, validate_anchor_weight, validate_labels
 from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
@@ -17,6 +25,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["LabelNeighbourhoods", "LabelStart"]
 
+#: The anchors of a round are the largest number, divided by these. A third round between them would learn no more.
+DIVISORS = (4, 1)
 #: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
 PRICE = 0.3
 
@@ -38,6 +48,8 @@ class LabelNeighbourhoods(Supervision):
         The seed of the samples and anchors of the rounds; drawn by `begin`.
     sample_weight : array, shape (n,), optional
         Weights of the samples as anchors; those of weight 0 are neighbours only.
+    power : float
+        0 for the mean logarithm of the probability, 1 for its mean, the objective of neighbourhood components analysis.
 
     Examples
     --------
@@ -51,6 +63,7 @@ class LabelNeighbourhoods(Supervision):
     """
 
     from_labels = True
+    uses_loss = False
     round_length = 20
 
     labels: Any
@@ -58,6 +71,7 @@ class LabelNeighbourhoods(Supervision):
     first_round: int = 0
     seed: int = 0
     sample_weight: Any = None
+    power: float = 0.0
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -75,7 +89,7 @@ class LabelNeighbourhoods(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        sizes = anchor_counts(len(self.labels))
+        sizes = anchor_counts(len(self.labels), DIVISORS)
         return sizes[min(self.first_round, len(sizes) - 1) :]
 
     def brief(self) -> Self:
@@ -130,16 +144,21 @@ class LabelNeighbourhoods(Supervision):
         able = np.flatnonzero(has_partner(labels) if weight is None else has_partner(labels) & (weight > 0))
         able = draw_anchors(able, count, [self.seed, index, 1])
         if weight is None:
-            return Neighbourhoods(labels, able)
-        return Neighbourhoods(labels, able, weight[able] / weight[able].sum())
+            return Neighbourhoods(labels, able, power=self.power)
+        return Neighbourhoods(labels, able, weight[able] / weight[able].sum(), self.power)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
         """Return the neighbourhoods of the anchors of a round."""
         return [self.draw(index, self.round_sizes[index])]
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
-        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature."""
-        return trace_price(situation, start, self.strength * PRICE)
+        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature.
+
+        With weights w of the samples, n is (Σ w)²/Σ w²: few heavy samples say less than many light ones.
+        """
+        weight, n = self.sample_weight, len(self)
+        effective = n if weight is None else np.sum(weight) ** 2 / np.sum(np.square(weight))
+        return trace_penalty_weight(situation, start, self.strength * PRICE * n / float(effective))
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
@@ -167,6 +186,7 @@ class LabelStart(Supervision):
     """
 
     from_labels = True
+    uses_loss = False
     round_length = 0
 
     labels: Any

@@ -12,7 +12,7 @@ from gramian.coordinates import unit_of
 from gramian.extremes import largest
 from gramian.measurements import Pairs
 from gramian.objective import Term
-from gramian.situation import Situation
+from gramian.situation import SignedPairs, Situation, squared_distances
 from gramian.supervision.checks import (
     PairTargets,
     check_contradictions,
@@ -20,7 +20,7 @@ from gramian.supervision.checks import (
     validate_signs,
     validate_target,
 )
-from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix, Vector
 
 __all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term", "read_bounds"]
@@ -29,6 +29,8 @@ __all__ = ["Bounds", "GivenPairs", "PairTargets", "pair_term", "read_bounds"]
 PERCENTILES = (5, 95)
 #: Default penalties of m signs on d features, in units of (d/m)²; and the largest of the second.
 SIGN_PENALTY, SIGN_SHRINKAGE, LARGEST_SHRINKAGE = 0.15, 1.5, 0.1
+#: With fewer signs than this for each feature, a start by principal directions learns what is loud, not what is asked.
+FEW_SIGNS = 8
 
 
 class Bounds(NamedTuple):
@@ -96,7 +98,7 @@ class GivenPairs(Supervision):
     def validate(self, n_samples: int) -> Self:
         """Return the same with arrays in place of lists and single numbers.
 
-        Raises a ValueError unless the pairs are of so many samples, and what is asked of them can be.
+        Raises a ValueError unless the pairs are of n_samples samples, and what is asked of them can be.
         """
         pairs = validate_pairs(self.pairs, n_samples)
         weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64))
@@ -114,10 +116,32 @@ class GivenPairs(Supervision):
         if self.target is not None or self.sense is not None:
             raise ValueError("y stands in place of target and sense. Give one or the other.")
         both = self.earlier is None and self.bounds is None and not self.one_kind
-        signs = validate_signs(self.y, len(pairs), both=both)[used]
+        signs = validate_signs(self.y, len(pairs), both=False)
+        if both and len(np.unique(signs)) < 2:
+            raise ValueError(
+                f"y is {signs[0]:+g} for every pair. Give pairs of both kinds, or bounds=, squared distances for both."
+            )
+        signs = signs[used]
         if both and len(np.unique(signs)) < 2:
             raise ValueError("y has one sign only where sample_weight is above 0. Weigh near and far pairs.")
         return replace(valid, y=signs)
+
+    @property
+    def has_signs(self) -> bool:  # type: ignore[override]
+        """True if the pairs are near and far, by y."""
+        return self.y is not None
+
+    @property
+    def signed(self) -> SignedPairs | None:
+        """The pairs with their signs, if there are near and far ones."""
+        if self.y is None or len(np.unique(self.y)) < 2:
+            return None
+        return SignedPairs(self.pairs, self.y, self.sample_weight)
+
+    def plans(self, rank: int, n_features: int) -> list[Plan]:
+        """Return one plan; few signs begin with the directions in which far pairs differ more than near ones."""
+        few = rank < n_features and len(self) < FEW_SIGNS * n_features and self.signed is not None
+        return [Plan(type(self).__name__, (self,), "pairs" if few else "auto")]
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""
@@ -133,7 +157,7 @@ class GivenPairs(Supervision):
         if self.y is None:
             return Begun(scaled.resolve_targets(None), start)
         earlier = self.earlier if len(np.unique(self.y)) < 2 else None
-        squared = Pairs(self.pairs).predict(situation.image(start))
+        squared = squared_distances(situation.image(start), self.pairs, situation.execution)
         return Begun(scaled.resolve_targets(squared, None if earlier is None else earlier.times(unit)), start)
 
     def resolve_targets(self, squared: Vector | None, bounds: Bounds | None = None) -> Self:

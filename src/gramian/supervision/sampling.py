@@ -18,7 +18,16 @@ from gramian.supervision.checks import read_labels
 from gramian.supervision.nearest import TILE, Samples, nearest_samples
 from gramian.types import Matrix, Vector
 
-__all__ = ["as_generator", "labelled_pairs", "nearest_triplets", "random_pairs", "search_triplets", "with_every_class"]
+__all__ = [
+    "Neighbours",
+    "as_generator",
+    "labelled_pairs",
+    "nearest_triplets",
+    "random_pairs",
+    "search_neighbours",
+    "search_triplets",
+    "with_every_class",
+]
 
 NO_TRIPLETS = "no triplets: at least two labels are needed, and one of them with two samples."
 
@@ -208,10 +217,49 @@ def nearest_triplets(
     return search_triplets(Z, labels, n_targets, n_impostors, as_anchors(anchors, len(Z)), Serial())
 
 
+class Neighbours(NamedTuple):
+    """Anchors, ascending, and the indices of their nearest samples; -1, after the others, stands for none.
+
+    Attributes
+    ----------
+    anchors : array of int, shape (a,)
+    near : array of int, shape (a, k)
+        Samples of the anchor's label, the nearest first; at least one.
+    far : array of int, shape (a, j)
+        Samples of other labels, the nearest first; at least one.
+    """
+
+    anchors: Vector
+    near: Matrix
+    far: Matrix
+
+    @property
+    def far_pairs(self) -> Matrix:
+        """The pairs of anchors and far samples, shape (m, 2)."""
+        pairs = np.column_stack([np.repeat(self.anchors, self.far.shape[1]), self.far.ravel()])
+        return pairs[pairs[:, 1] >= 0]
+
+    @property
+    def triplets(self) -> Matrix:
+        """Every near with every far sample of each anchor, shape (m, 3)."""
+        k, j = self.near.shape[1], self.far.shape[1]
+        columns = (np.repeat(self.anchors, k * j), np.repeat(self.near, j, axis=1).ravel())
+        rows = np.column_stack([*columns, np.tile(self.far, (1, k)).ravel()])
+        complete = self.near.min(initial=0) >= 0 and self.far.min(initial=0) >= 0
+        return rows if complete else rows[(rows >= 0).all(axis=1)]
+
+
 def search_triplets(
     Z: Matrix, labels: Vector, n_targets: int, n_impostors: int, anchors: Any, execution: Execution
 ) -> Matrix:
     """Return the triplets (m, 3) of `nearest_triplets`, searched for through an execution."""
+    return search_neighbours(Z, labels, n_targets, n_impostors, anchors, execution).triplets
+
+
+def search_neighbours(
+    Z: Matrix, labels: Vector, n_targets: int, n_impostors: int, anchors: Any, execution: Execution
+) -> Neighbours:
+    """Return the nearest samples of anchors that have some of their label, searched for through an execution."""
     n = len(labels)
     anchors = np.arange(n) if anchors is None else anchors
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -223,25 +271,17 @@ def search_triplets(
     # The products of a tile are too small to be shared out by BLAS.
     with one_blas_thread():
         found = execution.run(search, tiles, samples=samples, n_targets=k, n_impostors=j)[1]
-    triplets = np.concatenate(found.parts)
-    if not len(triplets):
+    near, far = (np.concatenate(parts) for parts in zip(*found.parts, strict=True))
+    able = np.flatnonzero((near[:, 0] >= 0) & (far[:, 0] >= 0))
+    if not able.size:
         raise ValueError(NO_TRIPLETS)
-    return sort_by_first(triplets)
+    able = able[np.argsort(anchors[able], kind="stable")]
+    return Neighbours(anchors[able], near[able], far[able])
 
 
 def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: int) -> tuple[None, Parts]:
-    """Join the triplets of some anchors, (m, 3)."""
-    near, far = nearest_samples(samples, anchors, n_targets, n_impostors)
-    return None, Parts([combine(anchors, near, far)])
-
-
-def combine(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
-    """Return every near with every far sample of each anchor, (m, 3); indices below 0 stand for none."""
-    k, j = near.shape[1], far.shape[1]
-    rows = np.column_stack(
-        [np.repeat(anchors, k * j), np.repeat(near, j, axis=1).ravel(), np.tile(far, (1, k)).ravel()]
-    )
-    return rows if near.min(initial=0) >= 0 and far.min(initial=0) >= 0 else rows[(rows >= 0).all(axis=1)]
+    """Join the nearest samples of some anchors."""
+    return None, Parts([nearest_samples(samples, anchors, n_targets, n_impostors)])
 
 
 def with_every_class(drawn: Vector, labels: Vector, least: int) -> Vector:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 from gramian.objective.terms import Summand
-from gramian.situation import Situation
+from gramian.situation import SignedPairs, Situation
 from gramian.types import Matrix, Vector
 
 __all__ = ["Begun", "Plan", "Supervision"]
@@ -43,6 +43,9 @@ class Plan(NamedTuple):
         The start of the first stage, as MetricLearner's `init`; used if `init` is "auto".
     rank : int or None
         The rank at which a distance of full rank is learned; None for that of the fit.
+    parts : tuple of Plan
+        Plans whose distances are averaged; their stages are used in place of those of this plan, by which only a
+        stream continues.
 
     Examples
     --------
@@ -55,12 +58,23 @@ class Plan(NamedTuple):
     stages: tuple[Supervision, ...]
     start: str = "auto"
     rank: int | None = None
+    parts: tuple[Plan, ...] = ()
+
+    @property
+    def uses_loss(self) -> bool:
+        """True if every stage is a mean of losses, so that the learner's loss takes effect."""
+        return all(stage.uses_loss for part in self.parts or (self,) for stage in part.stages)
+
+    @property
+    def idle(self) -> bool:
+        """True if nothing is learned: the start is the result."""
+        return self.stages[-1].round_length == 0
 
 
 class Supervision(ABC):
     """What is asked of a distance. Subclasses are frozen dataclasses: a fit makes new ones and changes none.
 
-    A fit calls `validate` once, before anything else; `begin` once, with the first factor; and `terms` once a round.
+    A fit calls `validate` once, before anything else; `begin` once, with the first factor; and `terms` once per round.
 
     Examples
     --------
@@ -71,20 +85,31 @@ class Supervision(ABC):
 
     #: True if the supervision has class labels of the samples, in `labels`.
     from_labels: ClassVar[bool] = False
+    #: True if the terms are losses of predictions, so that MetricLearner's `loss` can replace theirs.
+    uses_loss: ClassVar[bool] = True
     #: Iterations of a round at the most; None for no limit but max_iter.
     round_length: ClassVar[int | None] = None
 
     #: The parameter of MetricLearner that sets `n_rounds`; "" if none does.
     rounds_parameter: ClassVar[str] = ""
 
+    #: True if pairs are given as near and far, by signs: a threshold can then be calibrated on them.
+    has_signs: bool = False
+
     #: Class labels (n,), where there are any.
     labels: Any = None
+
     #: Weights (n,) of labelled samples; None for equal ones. A kind that takes weights has a field of this name.
     sample_weight: Any = None
     #: How often constraints are found anew.
     n_rounds: int = 1
     #: The power of four that squared distances are multiplied by; `begin` may set it, and scales the start to it.
     target_unit: float = 1.0
+
+    @property
+    def signed(self) -> SignedPairs | None:
+        """Pairs of near and far samples, where there are any."""
+        return None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -97,7 +122,7 @@ class Supervision(ABC):
 
     @abstractmethod
     def validate(self, n_samples: int) -> Self:
-        """Return the supervision with validated arrays; raise a ValueError unless it fits so many samples."""
+        """Return the supervision with validated arrays; raise a ValueError unless it fits n_samples."""
 
     @abstractmethod
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:

@@ -11,19 +11,33 @@ import numpy as np
 from gramian.checks import as_numbers, validate_weight
 from gramian.objective import KernelRegression
 from gramian.situation import Situation
-from gramian.supervision.anchors import TRIED, anchor_counts, draw_anchors, draw_samples, scale_start, trace_price
+from gramian.span import leading_factor
+from gramian.supervision.anchors import (
+    TRIED,
+    anchor_counts,
+    draw_anchors,
+    draw_samples,
+    scale_start,
+    trace_penalty_weight,
+)
 from gramian.supervision.sampling import with_every_class
-from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.supervision import Begun, Plan, Supervision
 from gramian.types import Matrix, Vector
 
 __all__ = ["Targets"]
 
+#: The anchors of a round are the largest number, divided by these.
+DIVISORS = (4, 2, 1)
 #: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
 PRICE = 1.0
-#: The start discriminates between so many groups of targets, or between groups of so many samples if these are fewer.
+#: The number of groups of targets that the start discriminates between, and the least number of samples in one.
 GROUPS, LEAST_GROUP = 10, 10
-#: A round has at least so many samples of positive weight, if there are as many.
+#: The least number of samples of positive weight in a round, if there are as many.
 LEAST_ANCHORS = 100
+#: The rank of the first of two steps, where there are as many features.
+WIDE = 30
+#: The strength of the penalty of the second step, for targets that cannot be predicted at all.
+STRENGTH = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +56,14 @@ class Targets(Supervision):
         Weights of the squared errors. A sample of weight 0 is a neighbour only.
     strength : float
         A factor of the penalty on the trace of W.
-    keep_scale : bool
-        True for a start that is a solution already, for example of higher rank. False scales it to the lowest error.
+    two_steps : bool
+        True learns a distance of higher rank first, and refines it: a distance of low rank has poor minima.
+    refines : bool
+        True for a start that is a solution already, perhaps of higher rank. Its leading principal components are kept
+        at their scale, and its error, an estimate of the noise, sets `strength`. False scales the start to the lowest
+        error.
+    rank : int or None
+        The number of components that a refined start keeps; None for all.
     seed : int
         The seed of the samples and anchors of the rounds; drawn by `begin`.
 
@@ -61,12 +81,15 @@ class Targets(Supervision):
     True
     """
 
+    uses_loss = False
     round_length = 20
 
     y: Any
     sample_weight: Any = None
     strength: float = 1.0
-    keep_scale: bool = False
+    two_steps: bool = False
+    refines: bool = False
+    rank: int | None = None
     seed: int = 0
 
     def __len__(self) -> int:
@@ -80,7 +103,7 @@ class Targets(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        return anchor_counts(len(self.y))
+        return anchor_counts(len(self.y), DIVISORS)
 
     @cached_property
     def labels(self) -> Vector:
@@ -115,8 +138,11 @@ class Targets(Supervision):
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the supervision, and the start at the scale with the lowest error, or as it is."""
         begun = replace(self, seed=int(situation.rng.integers(2**31)))
-        if resume or self.keep_scale:
+        if resume:
             return Begun(begun, start)
+        if self.refines:
+            Z = situation.image(start)
+            return Begun(replace(begun, strength=STRENGTH * begun.error(Z)), leading_factor(start, Z, self.rank))
         return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
 
     def subset(self, index: int) -> Vector | None:
@@ -128,7 +154,7 @@ class Targets(Supervision):
         return with_every_class(drawn, weighed, LEAST_ANCHORS)
 
     def draw(self, index: int, count: int) -> KernelRegression:
-        """Return the kernel regression of a round: at most so many anchors, of positive weight."""
+        """Return the kernel regression of a round: at most `count` anchors, of positive weight."""
         rows = self.subset(index)
         y = self.y if rows is None else self.y[rows]
         weight = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
@@ -144,13 +170,23 @@ class Targets(Supervision):
         rows = self.subset(0)
         return self.draw(0, TRIED).value_and_slopes(Z if rows is None else Z[rows]).value
 
+    def plans(self, rank: int, n_features: int) -> list[Plan]:
+        """Return one plan, of one step or two; the first has a rank of 30, if there are as many features."""
+        if not self.two_steps:
+            return [Plan(type(self).__name__, (self,))]
+        first = replace(self, two_steps=False)
+        # n centred samples have n - 1 directions.
+        wide = n_features if n_features <= WIDE else max(min(WIDE, len(self) - 1), rank)
+        stages = (first, replace(first, refines=True, rank=rank))
+        return [Plan(type(self).__name__, stages, rank=None if wide == rank else wide)]
+
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[KernelRegression]:
         """Return the kernel regression of the anchors of a round."""
         return [self.draw(index, self.round_sizes[index])]
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · d/n · the mean variance of a feature."""
-        return trace_price(situation, start, self.strength * PRICE)
+        return trace_penalty_weight(situation, start, self.strength * PRICE)
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""

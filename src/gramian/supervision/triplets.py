@@ -10,11 +10,11 @@ import numpy as np
 from gramian.checks import validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
-from gramian.losses import Linear
-from gramian.measurements import Pairs, Triplets
-from gramian.objective import Term
-from gramian.situation import Situation
+from gramian.measurements import Triplets
+from gramian.objective import Margins, Term
+from gramian.situation import Situation, squared_distances
 from gramian.supervision.checks import validate_triplets
+from gramian.supervision.sampling import Neighbours
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.types import Matrix, Vector
 
@@ -26,8 +26,8 @@ __all__ = [
     "GivenTriplets",
     "Weighted",
     "bring_near_one",
+    "margin_term",
     "mean_weight",
-    "pull_term",
     "rescale_far_pairs",
     "rescale_to_margin",
     "triplet_term",
@@ -95,7 +95,7 @@ class GivenTriplets(Supervision):
 
 
 class Weighted(NamedTuple):
-    """Triplets or quadruplets of samples, one a row, and their positive weights (m,); None for equal weights."""
+    """Triplets or quadruplets of samples, one per row, and their positive weights (m,); None for equal weights."""
 
     indices: Matrix
     weight: Vector | None
@@ -121,21 +121,16 @@ def triplet_term(triplets: Matrix, dtype: np.dtype, weight: Vector | None = None
     return Term(Triplets(triplets), target, sense=np.full(m, 1), weight=mean_weight(weight, m, dtype))
 
 
-def pull_term(
-    triplets: Matrix, n_samples: int, weight: float, dtype: np.dtype, anchor_weight: Vector | None = None
-) -> Term:
-    """Return weight · the mean squared distance of the near pairs of triplets (m, 3), each pair once.
+def margin_term(neighbours: Neighbours, pull: float, anchor_weight: Vector | None = None) -> Margins:
+    """Return the mean of ½ max(0, MARGIN - prediction)² over the triplets of neighbours, and pull · that of near pairs.
 
-    With weights (n,) of the samples as anchors, it is a weighted mean.
+    With weights (n,) of the samples as anchors, the means are weighted.
     """
-    near = np.column_stack(np.divmod(np.unique(triplets[:, 0] * n_samples + triplets[:, 1]), n_samples))
-    m = len(near)
-    # The linear loss is half the prediction.
-    if anchor_weight is None:
-        weights = np.full(m, 2 * weight / m, dtype)
-    else:
-        weights = (2 * weight * mean_weight(anchor_weight[near[:, 0]], m, np.dtype(np.float64))).astype(dtype)
-    return Term(Pairs(near), np.zeros(m, dtype), Linear(), np.full(m, -1), weights)
+    anchors, near, far = neighbours
+    weight = np.ones(len(anchors)) if anchor_weight is None else anchor_weight[anchors]
+    n_near = np.sum(near >= 0, axis=1)
+    triplets, pairs = weight @ (n_near * np.sum(far >= 0, axis=1)), weight @ n_near
+    return Margins(anchors, near, far, weight / triplets, pull * weight / pairs, MARGIN)
 
 
 def bring_near_one(start: Matrix) -> Matrix:
@@ -150,5 +145,5 @@ def rescale_to_margin(situation: Situation, start: Matrix, triplets: Matrix) -> 
 
 def rescale_far_pairs(situation: Situation, start: Matrix, pairs: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of far pairs (m, 2) of 2, twice the margin."""
-    distance = float(np.median(Pairs(pairs).predict(situation.image(start))))
+    distance = float(np.median(squared_distances(situation.image(start), pairs, situation.execution)))
     return start * start.dtype.type((2 / distance) ** 0.5) if 0 < distance < np.inf else start

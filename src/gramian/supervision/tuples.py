@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_array
 
 from gramian.blocked import compute_values, is_blocked
 from gramian.checks import check_kind
+from gramian.supervision.checks import validate_order
 from gramian.types import Matrix
 
 __all__ = [
     "TUPLES",
     "SignedTuples",
     "holds_tuples",
+    "put_near_first",
     "read_tuples",
     "samples_of_indices",
     "tuples_of_points",
@@ -24,10 +26,12 @@ __all__ = [
 
 #: The kinds of tuples, by their number of points.
 TUPLES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+#: The points of triplets and quadruplets with near and far exchanged.
+EXCHANGED = {3: [0, 2, 1], 4: [2, 3, 0, 1]}
 
 
 class SignedTuples(NamedTuple):
-    """Samples (n, d), tuples (m, k) of their indices, and signs of pairs (m,) or None, as the user gave them.
+    """Samples (n, d), tuples (m, k) of their indices, and signs (m,) or None, as the user gave them.
 
     Where `tuples` is None, X holds tuples of points (m, k, d).
     """
@@ -121,7 +125,7 @@ def samples_of_indices(X: Any, preprocessor: Any) -> Any:
 
 
 def validate_points(points: Any, size: int | None = 2) -> Matrix:
-    """Return tuples of so many points as an array (m, size, d); None stands for two, three or four."""
+    """Return tuples of `size` points as an array (m, size, d); None stands for two, three or four."""
     check_kind("X", points)
     array = check_array(points, allow_nd=True, dtype=[np.float64, np.float32], input_name="X")
     if array.ndim != 3 or (array.shape[1] not in TUPLES if size is None else array.shape[1] != size):
@@ -141,3 +145,17 @@ def tuples_of_points(X: Any, tuples: Any, y: Any, preprocessor: Any = None, size
     points = validate_points(X, size)
     m, _, d = points.shape
     return SignedTuples(points.reshape(size * m, d), np.arange(size * m).reshape(m, size), y)
+
+
+def put_near_first(tuples: Any, y: Any) -> Any:
+    """Return index triplets (m, 3) or quadruplets (m, 4) in which near and far are exchanged where y is -1.
+
+    y=None exchanges none. Raises a ValueError unless y holds +1 and -1 only.
+    """
+    if y is None:
+        return tuples
+    index = np.asarray(tuples)
+    if index.ndim != 2 or index.shape[1] not in EXCHANGED:
+        return tuples  # The checks of tuples say what is wrong.
+    signs = validate_order(y, len(index), TUPLES[index.shape[1]])
+    return np.where(signs[:, None] > 0, index, index[:, EXCHANGED[index.shape[1]]])

@@ -89,7 +89,7 @@ def read_schema(file: Path) -> Any:
 
 
 def read_batches(file: Path, features: list[str], target: str | None, batch_rows: int) -> Iterator[Any]:
-    """Yield record batches of the features and the target of a file, of at most so many rows."""
+    """Yield record batches of the features and the target of a file, of a limited number of rows."""
     found, columns = parquet(), [*features, *([] if target is None else [target])]
     with ErrorsNaming(file):
         if format_of(file) == "parquet":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,14 +21,15 @@ from gramian.tables.files import (
     read_layout,
     read_schema,
 )
+from gramian.tables.parts import Parts
 from gramian.types import Matrix, Vector
 
 __all__ = ["Batch", "Table", "open_table"]
 
 #: The bytes and the rows of a batch, by default.
 BATCH, MOST_ROWS = 1 << 24, 1 << 16
-#: So many rows are turned from columns into rows at a time: they stay in the cache.
-TILE = 2048
+#: The number of rows that are turned from columns into rows at a time: they stay in the cache.
+TILE = 4096
 
 
 class Batch(NamedTuple):
@@ -145,6 +145,12 @@ class Table:
         self.files, self.columns, self.target, self.widths = files, columns, target, widths
         self.batch_rows, self.dtype, self.allow_missing = batch_rows, dtype, allow_missing
 
+    def __repr__(self) -> str:
+        """Return the file, or the number of files, the number of features and the target."""
+        place = repr(str(self.files[0])) if len(self.files) == 1 else f"{len(self.files)} files"
+        target = "no target" if self.target is None else f"target {self.target!r}"
+        return f"<Table: {place}, {self.n_features} features, {target}>"
+
     @property
     def n_features(self) -> int:
         """The number of features."""
@@ -172,23 +178,29 @@ class Table:
             first_row = 0
             for part in read_batches(file, self.columns, self.target, self.batch_rows):
                 X = np.empty((part.num_rows, self.n_features), self.dtype)
-                write_rows(X, [self.read_column(file, part, name) for name in self.columns])
+                write_rows(X, self.read_columns(file, part))
                 if not self.allow_missing:
                     self.check_finite(file, first_row, X)
                 y = None if self.target is None else read_target(file, first_row, part, self.target)
                 first_row += part.num_rows
                 yield Batch(X, y)
 
-    def read_column(self, file: Path, part: Any, name: str) -> Vector:
-        """Return a column of a record batch as an array (n,), or (n, k) if it has lists of k numbers."""
-        column = part.column(name)
-        width = self.widths[self.columns.index(name)]
-        if not is_list(column.type):
-            return column.to_numpy(zero_copy_only=False).astype(self.dtype, copy=False)
-        values = column.flatten().to_numpy(zero_copy_only=False)
-        if len(values) != width * len(column):
-            raise ValueError(f"{file}: column {name!r} has a missing list. Fill it, or drop its row.")
-        return values.reshape(len(column), width).astype(self.dtype, copy=False)
+    def read_columns(self, file: Path, part: Any) -> list[Vector]:
+        """Return the columns of a record batch as arrays (n,), or (n, k) of those that have lists of k numbers."""
+        found = []
+        # Types are few: to tell of each column whether it has lists takes longer than to read it.
+        listed = {kind: is_list(kind) for kind in set(part.schema.types)}
+        for name, width in zip(self.columns, self.widths, strict=True):
+            column = part.column(name)
+            if listed[column.type]:
+                values = column.flatten().to_numpy(zero_copy_only=False)
+                if len(values) != width * len(column):
+                    raise ValueError(f"{file}: column {name!r} has a missing list. Fill it, or drop its row.")
+                values = values.reshape(len(column), width)
+            else:
+                values = column.to_numpy(zero_copy_only=False)
+            found.append(values.astype(self.dtype, copy=False))
+        return found
 
     def check_finite(self, file: Path, first_row: int, X: Matrix) -> None:
         """Raise a ValueError that names the first entry that is missing, NaN or infinite."""
@@ -206,7 +218,8 @@ class Table:
         """Write X.npy, and y.npy if there is a target, into a folder; return them memory-mapped.
 
         A batch solver reads its data many times: from an .npy file that costs a fraction of the time that decoding a
-        table takes. At no time is more than a batch in memory, and the targets.
+        table takes. At no time is more than a batch in memory, and the targets. If the disk is full, an OSError says
+        how many bytes are needed; a copy that fails leaves nothing behind.
 
         Parameters
         ----------
@@ -225,21 +238,22 @@ class Table:
         n = self.n_rows if self.n_rows is not None else sum(len(batch.X) for batch in self)
         if not n:
             raise ValueError(f"{self.files[0]}: the table has no rows.")
-        part, targets, start = Path(folder, "X.npy.part"), [], 0
-        try:
-            X = np.lib.format.open_memmap(part, "w+", self.dtype, (n, self.n_features))
-            for batch in self:
-                X[start : start + len(batch.X)] = batch.X
-                start += len(batch.X)
-                targets.append(batch.y)
-            X.flush()
-            os.replace(part, names[0])
-        finally:
-            part.unlink(missing_ok=True)
-        y = None if self.target is None else np.concatenate([values for values in targets if values is not None])
-        if y is not None:
-            np.save(names[1], y)
+        targets: list[Vector] = []
+        with Parts(Path(folder)) as parts:
+            parts.write("X.npy", self.dtype, (n, self.n_features), self._rows_of(targets))
+            y = np.concatenate(targets) if targets else None
+            if y is not None:
+                parts.write("y.npy", y.dtype, y.shape, [y])
+            # Samples without their targets would be of no use: the targets are put in place first.
+            parts.put_in_place(["X.npy"] if y is None else ["y.npy", "X.npy"])
         return Batch(np.load(names[0], mmap_mode="r"), y)
+
+    def _rows_of(self, targets: list[Vector]) -> Iterator[Matrix]:
+        """Yield the features of the batches, and append their targets to a list."""
+        for batch in self:
+            if batch.y is not None:
+                targets.append(batch.y)
+            yield batch.X
 
 
 def write_rows(X: Matrix, columns: list[Vector]) -> None:
@@ -247,9 +261,12 @@ def write_rows(X: Matrix, columns: list[Vector]) -> None:
     for start in range(0, len(X), TILE):
         rows, position = slice(start, start + TILE), 0
         for column in columns:
-            width = 1 if column.ndim == 1 else column.shape[1]
-            X[rows, position : position + width] = column[rows].reshape(-1, width)
-            position += width
+            if column.ndim == 1:
+                X[rows, position] = column[rows]
+                position += 1
+            else:
+                X[rows, position : position + column.shape[1]] = column[rows]
+                position += column.shape[1]
 
 
 def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:

@@ -25,6 +25,20 @@ GRID = tuple(2.0**k for k in range(-3, 4))
 RETRIES = 10
 
 
+class Streamed(NamedTuple):
+    """The objective after one visit to every measurement, and the schedule of step sizes from there on."""
+
+    evaluation: Evaluation
+    schedule: Schedule
+
+
+class Steps(NamedTuple):
+    """The factors s and t₀ of a schedule of step sizes."""
+
+    size: float
+    delay: float
+
+
 class Memory(NamedTuple):
     """The schedule of step sizes, and the random generator that shuffles the measurements."""
 
@@ -96,7 +110,7 @@ class Online(Solver):
         new_evaluation, schedule = self.stream(evaluation, memory.schedule, order)
         return Step(new_evaluation, float(schedule.steps(1, 1)[0]), memory._replace(schedule=schedule))
 
-    def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> tuple[Evaluation, Schedule]:
+    def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> Streamed:
         """Return the evaluation after one visit to every measurement of a problem, and the schedule from there on.
 
         If the cost more than doubles, the steps are too long, and all are repeated with a quarter of their size. The
@@ -117,12 +131,12 @@ class Online(Solver):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
                 new_evaluation = problem.evaluate(point)
             if new_evaluation.value <= 2 * evaluation.value:
-                return new_evaluation, schedule.after(n)
+                return Streamed(new_evaluation, schedule.after(n))
         warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
             ConvergenceWarning,
         )
-        return evaluation, schedule.after(n)
+        return Streamed(evaluation, schedule.after(n))
 
     def schedule(self, problem: Problem, point: Point, rng: np.random.Generator, least: int = 0) -> Schedule:
         """Return the schedule of step sizes for a stream of measurements that starts with a problem.
@@ -151,32 +165,30 @@ class Online(Solver):
         step, delay = self.choose_steps(subset, point, mean)
         return Schedule(step / mean, delay * max(m, least))
 
-    def choose_steps(self, subset: Problem, point: Point, mean: float) -> tuple[float, float]:
+    def choose_steps(self, subset: Problem, point: Point, mean: float) -> Steps:
         """Return s and t₀ with the lowest cost after one epoch on a subset; `mean` is μ."""
-        m = len(subset.sampled.measurement)
-        steps = list(GRID) if self.step_size is None else [self.step_size]
+        sizes = list(GRID) if self.step_size is None else [self.step_size]
         delays = GRID if self.delay is None else (self.delay,)
-        if len(steps) == len(delays) == 1:
-            return steps[0], delays[0]
-        costs: dict[tuple[float, float], float] = {}
-
-        def run_delays(s: float) -> None:
-            for delay in delays:
-                schedule = Schedule(s / mean, delay * m).steps(m, self.batch_size)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    end, _ = descend(subset, point, np.arange(m), self.batch_size, schedule, adaptive=self.adaptive)
-                    cost = subset.evaluate(end).value
-                costs[s, delay] = cost if np.isfinite(cost) else np.inf
-
-        for s in steps:
-            run_delays(s)
+        if len(sizes) == len(delays) == 1:
+            return Steps(sizes[0], delays[0])
+        costs = {(s, t): self.cost_after_epoch(subset, point, mean, Steps(s, t)) for s in sizes for t in delays}
         for _ in range(20 if self.step_size is None else 0):
             best = min(costs, key=costs.__getitem__)[0]
             tried = sorted({s for s, _ in costs})
             if tried[0] < best < tried[-1]:
                 break
-            run_delays(best / 2 if best == tried[0] else 2 * best)
-        return min(costs, key=costs.__getitem__)
+            further = best / 2 if best == tried[0] else 2 * best
+            costs |= {(further, t): self.cost_after_epoch(subset, point, mean, Steps(further, t)) for t in delays}
+        return Steps(*min(costs, key=costs.__getitem__))
+
+    def cost_after_epoch(self, subset: Problem, point: Point, mean: float, steps: Steps) -> float:
+        """Return the cost after one epoch on a subset with given step sizes; infinity if it is not finite."""
+        m = len(subset.sampled.measurement)
+        sizes = Schedule(steps.size / mean, steps.delay * m).steps(m, self.batch_size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            end, _ = descend(subset, point, np.arange(m), self.batch_size, sizes, adaptive=self.adaptive)
+            cost = subset.evaluate(end).value
+        return cost if np.isfinite(cost) else np.inf
 
 
 def mean_gradient_norm(problem: Problem, point: Point, batch_size: int, batches: int = 64) -> float:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_friedman1
 from sklearn.metrics import accuracy_score, f1_score, pairwise_distances, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -177,6 +177,61 @@ def tuples_in_order(points):
     """Return the share of tuples (m, k, d) that are in order by Euclidean distance."""
     near = np.linalg.norm(points[:, 0] - points[:, 1], axis=1)
     return np.mean(np.linalg.norm(points[:, 2 if points.shape[1] == 4 else 0] - points[:, -1], axis=1) > near)
+
+
+@pytest.fixture(scope="module")
+def sandwich():
+    """Return points (54, 2) in six thin layers of nine, and their layers: the nearest point is of another layer."""
+    rng = np.random.default_rng(0)
+    layers = np.repeat(np.arange(6), 9)
+    centres = np.column_stack([np.tile(np.arange(9.0), 6), 0.7 * layers])
+    return centres + 0.1 * rng.standard_normal((54, 2)), layers
+
+
+def share_of_right_neighbours(X, y):
+    """Return the share of points (n, r) whose nearest other point is of the same class."""
+    D = pairwise_distances(X)
+    np.fill_diagonal(D, np.inf)
+    return np.mean(y[D.argmin(axis=1)] == y)
+
+
+@pytest.mark.parametrize("learner", [MetricLearner(random_state=0), *SUPERVISED[1:]], ids=class_name)
+def test_layers_of_a_sandwich_are_told_apart(learner, sandwich):
+    X, y = sandwich
+    plain = share_of_right_neighbours(X, y)
+    assert plain < 0.3
+    assert share_of_right_neighbours(clone(learner).fit_transform(X, y), y) > plain + 0.3
+
+
+def test_layers_of_a_sandwich_are_told_apart_by_quadruplets_with_weights(sandwich):
+    X, y = sandwich
+    rng = np.random.default_rng(1)
+    a, b, c, e = rng.integers(54, size=(4, 6000))
+    right = (y[a] == y[b]) & (y[c] != y[e]) & (a != b)
+    quadruplets = np.stack([a, b, c, e], axis=1)[right][:400]
+    wrong = quadruplets[:300, [2, 3, 0, 1]]
+    given, weight = np.concatenate([quadruplets, wrong]), np.repeat([1.0, 0.05], [400, 300])
+    learner = MetricLearner(max_iter=100, random_state=0, preprocessor=X)
+    learned = clone(learner).fit(given, sample_weight=weight)
+    assert share_of_right_neighbours(learned.transform(X), y) > share_of_right_neighbours(X, y) + 0.3
+    misled = clone(learner).fit(given)
+    assert learned.score(quadruplets) > misled.score(quadruplets)
+    without = clone(learner).fit(given, sample_weight=weight > 0.5)
+    np.testing.assert_allclose(without.components_, clone(learner).fit(quadruplets).components_, atol=1e-8)
+
+
+def test_numbers_are_predicted_from_neighbours_in_a_learned_distance():
+    """As metric-learn's kernel regression does: five of ten features matter."""
+    X, y = make_friedman1(300, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    train, test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = MetricLearner(3, random_state=0).fit_targets(train, y_train)
+    assert model.transform(test).shape == (75, 3)
+    plain = KNeighborsRegressor(5).fit(train, y_train).score(test, y_test)
+    learned = KNeighborsRegressor(5).fit(model.transform(train), y_train).score(model.transform(test), y_test)
+    assert learned > plain + 0.15
+    W = np.diag(model.get_mahalanobis_matrix())
+    assert W[:4].min() > 3 * W[5:].max()
 
 
 def test_a_preprocessor_stands_for_the_points(wine):

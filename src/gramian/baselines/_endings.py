@@ -1,0 +1,74 @@
+"""Why the fit of a baseline ended, and cycles of projections that end when their dual variables change little."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from gramian.solvers import Ending
+from gramian.warn import warn_user
+
+__all__ = ["Cycles", "store_ending", "warn_unless_converged"]
+
+
+class Cycles(NamedTuple):
+    """Where cycles of projections stand.
+
+    Attributes
+    ----------
+    n_iter : int
+        The cycles so far.
+    size : float
+        The norm of the dual variables.
+    change : float
+        By how much the last cycle changed them, relative to the sum of their norms before and after it.
+    ending : Ending or None
+        None while the cycles go on.
+    """
+
+    n_iter: int = 0
+    size: float = 0.0
+    change: float = 0.0
+    ending: Ending | None = None
+
+    def after(self, moved: float, size: float, *, max_iter: int, tol: float) -> Cycles:
+        """Return where the cycles stand after one more, which moved the dual variables; `size` is their new norm."""
+        with np.errstate(invalid="ignore"):
+            # All dual variables are 0 if every constraint holds at the start.
+            change = float(np.float64(moved) / (self.size + size)) if moved != 0 else 0.0
+        n_iter, ending = self.n_iter + 1, None
+        if not (np.isfinite(size) and np.isfinite(change)):
+            ending = Ending.STUCK
+        elif change <= tol:
+            ending = Ending.CONVERGED
+        elif n_iter >= max_iter:
+            ending = Ending.EXHAUSTED
+        return Cycles(n_iter, size, change, ending)
+
+    def describe(self, max_iter: int) -> str:
+        """Return the message why the cycles ended."""
+        if self.ending is Ending.CONVERGED:
+            return "relative change of the duals below tol"
+        return f"max_iter={max_iter} reached" if self.ending is Ending.EXHAUSTED else "the duals are no longer finite"
+
+
+def store_ending(learner: Any, ending: Ending, message: str) -> None:
+    """Set `converged_` and `message_` of a fitted estimator."""
+    learner.converged_, learner.message_ = ending is Ending.CONVERGED, message
+
+
+def warn_unless_converged(learner: Any, cycles: Cycles, name: str, advice: str) -> None:
+    """Issue a ConvergenceWarning that says how cycles, by their name, ended, unless their stopping rule holds."""
+    if cycles.ending is Ending.EXHAUSTED:
+        warn_user(
+            f"not converged after max_iter={learner.max_iter} {name}: the last changed {cycles.change:.1e} of the "
+            f"duals. {advice}",
+            ConvergenceWarning,
+        )
+    elif cycles.ending is Ending.STUCK:
+        warn_user(
+            f"stopped after {cycles.n_iter} {name}: {learner.message_}. Scale the features of X alike, or {advice}",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,63 @@
+"""Streams of samples that an online solver learns from, one call after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gramian.coordinates import data_unit_of
+from gramian.geometries import Point
+from gramian.objective import Problem
+from gramian.solvers import SOLVERS, Journal, Result, minimize
+from gramian.solvers.online import Memory, Schedule
+
+__all__ = ["forget_outcome", "is_online", "learn_stream", "stream_unit"]
+
+#: A call whose samples are larger or smaller than those of the stream by this factor has a unit of its own.
+LARGEST_CHANGE = 2.0**10
+
+
+def forget_outcome(learner: Any, *, choice: bool, kept: bool) -> None:
+    """Delete the fitted attributes of a MetricLearner that depend on the supervision; the plan and kept samples too."""
+    names = ["threshold_", "bounds_", "tuple_size_", *(["choice_"] * choice), *(["kept_", "kept_tuples_"] * kept)]
+    for name in names:
+        vars(learner).pop(name, None)
+
+
+def stream_unit(learner: Any, X: Any) -> float | None:
+    """Return the unit of the samples of a stream; None if samples (n, d) are on another scale, or there is none."""
+    stream = getattr(learner, "_stream", None)
+    if stream is None:
+        return None
+    change = stream.units.data / data_unit_of(X)
+    return stream.units.data if 1 / LARGEST_CHANGE <= change <= LARGEST_CHANGE else None
+
+
+def is_online(solver: Any) -> bool:
+    """Return True if a solver, given by name or as an object, runs epochs of mini-batches."""
+    kind = SOLVERS.get(solver) if isinstance(solver, str) else solver
+    return not getattr(kind, "stops", True)
+
+
+def learn_stream(
+    problem: Problem, point: Point, solver: Any, journal: Journal, rng: np.random.Generator, schedule: Schedule | None
+) -> Result:
+    """Return the result of one pass over the measurements of a call, with the step sizes of the stream.
+
+    Parameters
+    ----------
+    problem : Problem
+        The measurements of the call.
+    point : Point
+        What the stream has learned so far.
+    solver : Online
+    journal : Journal
+    rng : Generator
+    schedule : Schedule or None
+        The step sizes of the calls so far; None in the first call, which chooses them.
+    """
+    if schedule is None:
+        with journal.phase(solver.start_phase):
+            schedule = solver.schedule(problem, point, rng, solver.subset)
+    return minimize(problem, solver, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))

@@ -1,0 +1,128 @@
+"""The choice between plans: which are tried, which is taken, and what is reported."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from gramian import MetricLearner
+from gramian.estimators._blend import average_distances
+from gramian.estimators._choice import Tally
+from gramian.features import Array
+from gramian.situation import Situation
+from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelStart, LabelTriplets, Plan
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def plans(*names):
+    return [Plan(name, (LabelTriplets([0, 0, 1, 1]),)) for name in names]
+
+
+def test_plans_that_are_clearly_behind_are_not_tried_again():
+    tally = Tally(plans("a", "b", "c"))
+    tally.add({"a": 0.11, "b": 0.10, "c": 0.30}, 100)
+    assert [plan.name for plan in tally.plans] == ["a", "b"]
+    tally.add({"a": 0.13, "b": 0.10}, 100)
+    assert tally.means == pytest.approx({"a": 0.12, "b": 0.10, "c": 0.30})
+    # One standard error of 0.1 with 200 samples is 0.022.
+    assert tally.select(1.0).name == "a"
+    assert tally.select(0.5).name == "b"
+
+
+def test_nothing_is_learned_only_if_all_plans_are_clearly_behind():
+    still = Plan("start", (LabelStart([0, 0, 1, 1]),))
+    for error, name in ((0.11, "a"), (0.14, "start")):
+        tally = Tally([*plans("b", "a"), still])
+        tally.add({"b": error + 0.01, "a": error, "start": 0.10}, 200)
+        assert tally.select(0.25).name == name
+
+
+def test_the_plan_is_reported(wine, capfd):
+    model = MetricLearner(2, verbose=1, random_state=0).fit(*wine)
+    assert f"plan: {model.choice_.plan}; errors on held-out samples: neighbourhoods " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("rank", "name"), [(2, "start"), (None, "euclid")])
+def test_a_fit_that_finds_nothing_better_than_its_start_says_so(rank, name, wine, monkeypatch):
+    errors = {"neighbourhoods": 0.3, "triplets": 0.2}
+    monkeypatch.setattr(
+        "gramian.estimators._choice.compare_plans",
+        lambda *args: {plan.name: 0.1 if plan.name == name else errors.get(plan.name, 0.5) for plan in args[6]},
+    )
+    with pytest.warns(UserWarning, match=r"has an error of 10.0%, and no plan a lower one: .* has 20.0%"):
+        model = MetricLearner(rank, random_state=0).fit(*wine)
+    assert model.choice_.plan == name
+    assert model.n_iter_ == 0
+    assert model.message_.startswith("nothing was learned, as planned")
+    if rank is None:
+        W = model.factor_ @ model.factor_.T
+        np.testing.assert_allclose(W, W[0, 0] * np.eye(13), atol=1e-10 * W[0, 0])
+
+
+def test_the_mean_of_distances_is_that_of_matrices_of_one_unit(rng):
+    X = rng.standard_normal((300, 4)) * [1, 2, 3, 4]
+    situation = Situation(Array(X), rng)
+    A, B = rng.standard_normal((4, 4)), 50 * rng.standard_normal((4, 2))
+    G = average_distances(situation, [A, B])
+    assert G.shape == (4, 4)
+    cov = np.cov(X, rowvar=False)
+    unit = np.trace(A.T @ cov @ A)
+    expected = (A @ A.T + B @ B.T * unit / np.trace(B.T @ cov @ B)) / 2
+    np.testing.assert_allclose(G @ G.T, expected, rtol=1e-10)
+    np.testing.assert_allclose(average_distances(situation, [A, 0 * B]), A)
+
+
+def test_a_mean_counts_the_iterations_of_all_parts(wine):
+    X, y = wine
+
+    class Mean(LabelChoice):
+        def plans(self, rank, n_features):
+            return [super().plans(rank, n_features)[0]]
+
+    model = MetricLearner(random_state=0).fit_supervised(X, Mean(y))
+    assert model.message_.startswith("mean of 3 distances: ")
+    alone = MetricLearner(constraints="triplets", random_state=0).fit(X, y)
+    assert model.n_iter_ > 1.5 * alone.n_iter_
+    assert model.factor_.shape == (13, 13)
+    assert np.linalg.matrix_rank(model.factor_) == 13
+
+
+def test_heavy_samples_count_as_fewer(rng):
+    X, y = rng.standard_normal((100, 3)), np.arange(100) % 2
+    situation = Situation(Array(X), rng)
+    weight = np.where(np.arange(100) < 10, 10.0, 1.0)
+    plain, weighted = (
+        LabelNeighbourhoods(y, sample_weight=w).default_shrinkage(situation, np.eye(3)) for w in (None, weight)
+    )
+    assert weighted == pytest.approx(plain * 100 / (weight.sum() ** 2 / (weight**2).sum()))
+
+
+def test_a_stream_after_a_mean_goes_on_by_triplets_and_says_so(wine):
+    X, y = wine
+    model = MetricLearner(random_state=0).fit(X, y)
+    model.choice_ = model.choice_._replace(plan="mean of three")
+    assert model.partial_fit(X[::2], y[::2]).choice_.plan == "triplets"
+
+
+@pytest.mark.parametrize("rank", [2, None])
+def test_only_plans_that_use_the_loss_are_compared(rank, wine):
+    model = MetricLearner(rank, loss="logistic", random_state=0).fit(*wine)
+    assert not any("neighbourhood" in name or "mean" in name for name in model.choice_.errors)
+    assert "triplets" in model.choice_.errors
+
+
+def test_rounds_and_penalties_follow_the_numbers_of_samples_and_features(rng):
+    few, some, many = (LabelTriplets(np.arange(n) % 2) for n in (1_000, 4_000, 40_000))
+    assert [plan.stages[0].n_rounds for plan in LabelChoice(some.labels).plans(20, 50)[:2]] == [8, 4]
+    assert [plan.stages[0].n_rounds for plan in LabelChoice(some.labels).plans(20, 9_000)[:2]] == [2, 2]
+    assert few.lightness == some.lightness == 1
+    assert many.lightness == 0.25
+    assert many.default_penalty(2, 50) < some.default_penalty(2, 50) / 3.9
+    situation = Situation(Array(rng.standard_normal((10, 5))), rng)
+    assert many.default_shrinkage(situation, np.eye(5)) == pytest.approx(0.015)
+    assert many.default_shrinkage(situation, np.eye(5)[:, :2]) == some.default_shrinkage(situation, np.eye(5)[:, :2])
