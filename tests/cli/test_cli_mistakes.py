@@ -1,5 +1,6 @@
 """Mistakes of users: one sentence that says what, where and what to do, exit code 1, no traceback, nothing written."""
 
+import ctypes
 import errno
 import os
 import signal
@@ -229,6 +230,25 @@ def test_control_c_ends_a_fit_with_130_and_without_a_traceback(folder):
     assert "Interrupted." in rest
     assert "Traceback" not in rest
     assert not (folder / "long.skops").exists()
+
+
+def test_control_c_that_compiled_code_drops_ends_a_command_with_130(monkeypatch, capsys):
+    from gramian.cli import app, inspecting
+
+    def lose_the_interrupt(model):
+        # As a callback of a compiler does: Python reports the exception and goes on, and the caller misses a result.
+        callback = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+        callback()
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr(inspecting, "show_model", lose_the_interrupt)
+    before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    assert app.run(["info", "model.skops"]) == 130
+    shown = capsys.readouterr().err
+    assert "Interrupted." in shown
+    assert "no compiled object" not in shown
+    assert "Traceback" not in shown
+    assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before
 
 
 def test_the_missing_extra_is_named(monkeypatch, capsys):

@@ -12,7 +12,13 @@ from gramian import MetricLearner
 from gramian.baselines import ITML, LEGO, LMNN, POLA
 from gramian.supervision import labelled_pairs
 
-LEARNERS = [MetricLearner(2, max_iter=3, random_state=0), ITML(max_iter=50), LEGO(), POLA(), LMNN(2, max_iter=2)]
+LEARNERS = [
+    MetricLearner(2, max_iter=3, random_state=0),
+    ITML(max_iter=50, random_state=0),
+    LEGO(random_state=0),
+    POLA(random_state=0),
+    LMNN(2, max_iter=2, random_state=0),
+]
 OF_PAIRS = [learner for learner in LEARNERS if hasattr(learner, "fit_pairs")]
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -141,6 +147,16 @@ def test_the_inverse_map_and_the_spectrum_are_those_of_the_matrix(learner, signe
     np.testing.assert_allclose(model.spectrum_, values[: len(model.components_)], atol=tolerance * values[0])
     with pytest.raises(ValueError, match=f"Z has 5 columns; expected {len(model.components_)}"):
         model.inverse_transform(np.ones((2, 5)))
+
+
+def test_the_inverse_map_keeps_the_digits_of_strong_directions_beside_a_weak_one(signed, rng):
+    X, labels, _, _ = signed
+    model = POLA(random_state=0).fit(X, labels)
+    for _ in range(20):
+        turned = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2)]
+        model.components_ = turned[0] @ np.diag([2.0, 1.0, 1e-9]) @ turned[1]
+        Z = model.transform(X)
+        np.testing.assert_allclose(model.transform(model.inverse_transform(Z)), Z, atol=1e-12)
 
 
 def test_the_inverse_map_ignores_directions_below_the_rounding_of_its_samples(signed, dtype):

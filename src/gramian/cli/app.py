@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import gramian
+from gramian.cli.interrupting import noticing_interrupts
 from gramian.cli.mistakes import explain
 from gramian.cli.screen import note, say
 from gramian.interrupts import interrupts_raised
@@ -254,28 +255,35 @@ def run(arguments: list[str]) -> int:
 
     It is 0 if all went well, 1 for a mistake of the user, 2 for wrong usage, and 130 if the user interrupted it.
     """
+    with noticing_interrupts() as interrupts:
+        code = run_command(arguments, interrupts)
+    if code == 130:
+        note("Interrupted. Files that were being written are as they were before.")
+    sys.stdout.flush()
+    return code
+
+
+def run_command(arguments: list[str], interrupts: list[int]) -> int:
+    """Run a command, report its errors, and return its exit code."""
     debug = "--debug" in arguments
     try:
         with warnings.catch_warnings(), interrupts_raised():
             warnings.showwarning = show_warning  # type: ignore[assignment]
             app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
-        code = 130
+        return 130
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if interrupts:
+            return 130
         note(explain(error))
         if not debug and not is_known(error):
             note("This may be a defect of gramian: --debug shows where it happened.")
-        code = 1
-    else:
-        code = 0
-    if code == 130:
-        note("Interrupted. Files that were being written are as they were before.")
-    sys.stdout.flush()
-    return code
+        return 1
+    return 0
 
 
 def is_known(error: Exception) -> bool:

@@ -100,9 +100,12 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
         if Z.shape[1] != len(self.components_):
             raise ValueError(f"Z has {Z.shape[1]} columns; expected {len(self.components_)}, as transform returns.")
+        # One direction at a time: the pseudo-inverse itself would spread the rounding of a weak one over all.
+        left, values, right = np.linalg.svd(self.components_, full_matrices=False)
         # Directions whose images are below the rounding of Z say nothing about X.
-        cutoff = max(self.components_.shape) * float(np.finfo(Z.dtype).eps)
-        return Z @ np.linalg.pinv(self.components_, cutoff).T.astype(Z.dtype, copy=False)
+        kept = values > values[0] * max(self.components_.shape) * float(np.finfo(Z.dtype).eps)
+        X = (Z @ left[:, kept] / values[kept]) @ right[kept]
+        return X.astype(Z.dtype, copy=False)
 
     def pair_distance(self, X: Any, pairs: Any = None) -> Vector:
         """Return the learned distances of pairs, not squared, shape (m,).
