@@ -50,7 +50,7 @@ def explicit_value(Z, labels, anchors=None, power=0.0):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0, 12.0])
 def test_value_and_slopes_are_those_of_all_pairs(dtype, scale, labels, rng):
     Z = images(rng, dtype, scale=scale)
     term = Neighbourhoods(labels)
@@ -66,8 +66,9 @@ def test_value_and_slopes_are_those_of_all_pairs(dtype, scale, labels, rng):
     np.testing.assert_allclose(result, expected, atol=TOLERANCE[dtype] * np.abs(expected).max())
 
 
-def test_far_samples_neither_overflow_nor_vanish(labels, rng):
-    Z = images(rng, np.float32, scale=100.0)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_samples_neither_overflow_nor_vanish(dtype, labels, rng):
+    Z = images(rng, dtype, scale=100.0)
     term = Neighbourhoods(labels)
     value = term.value_and_slopes(Z).value
     distance = np.sum((Z[:, None].astype(float) - Z[None]) ** 2, axis=2)

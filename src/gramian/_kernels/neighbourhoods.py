@@ -18,6 +18,8 @@ from gramian._kernels.exponential import exponential
 
 #: Without `nnan` the search for the largest score is not vectorised.
 FINITE = {**OPTIONS, "fastmath": {"reassoc", "contract", "nnan", "nsz"}}
+#: Sums of exponentials below these have lost digits: the smallest exponentials are 1e-307 and 1e-38.
+LEAST_SUM64, LEAST_SUM32 = 1e-280, 1e-22
 
 
 @njit(**FINITE)
@@ -25,9 +27,19 @@ def score(row: Any, norms: Any) -> Any:
     """Replace products by scores, and return the largest score."""
     largest = row.dtype.type(-np.inf)
     for j in range(row.shape[0]):
-        value = 2 * row[j] - norms[j]
+        # Not 2 * row[j]: an integer times a float32 is a float64 to numba, and all that follows would be.
+        value = row[j] + row[j] - norms[j]
         row[j] = value
         largest = max(largest, value)
+    return largest
+
+
+@njit(**FINITE)
+def largest_score(row: Any, norms: Any) -> Any:
+    """Return the largest score of a row of products; -inf for an empty row."""
+    largest = row.dtype.type(-np.inf)
+    for j in range(row.shape[0]):
+        largest = max(largest, row[j] + row[j] - norms[j])
     return largest
 
 
@@ -43,11 +55,23 @@ def exponentiate(row: Any, shift: Any) -> Any:
 
 
 @njit(**OPTIONS)
-def scale_and_add(row: Any, factor: Any, total: Any) -> None:
-    """Multiply a row by a factor, and add the result to `total`."""
+def exponentiate_products(row: Any, norms: Any, shift: Any, out: Any) -> Any:
+    """Write exp(score - shift) of a row of products to `out`, and return their sum."""
+    total = row.dtype.type(0)
     for j in range(row.shape[0]):
-        row[j] *= factor
-        total[j] += row[j]
+        e = exponential(row[j] + row[j] - norms[j] - shift)
+        out[j] = e
+        total += e
+    return float(total)
+
+
+@njit(**OPTIONS)
+def scale_and_add(row: Any, factor: Any, out: Any, total: Any) -> None:
+    """Write the products of a row with a factor to `out`, and add them to `total`."""
+    for j in range(row.shape[0]):
+        value = row[j] * factor
+        out[j] = value
+        total[j] += value
 
 
 @compiled
@@ -77,23 +101,34 @@ def neighbourhood_tile(
         The sums of the columns are added to it.
     """
     number = tile.dtype.type
+    least = LEAST_SUM32 if tile.itemsize == 4 else LEAST_SUM64
+    space = np.empty(tile.shape[1], tile.dtype)
     for a in range(tile.shape[0]):
         row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
         row[i] = -np.inf
         left, same, right = row[:start], row[start:stop], row[stop:]
-        own = score(same, norms[start:stop])
-        other = max(score(left, norms[:start]), score(right, norms[stop:]))
-        own_sum = exponentiate(same, own)
-        other_sum = exponentiate(left, other) + exponentiate(right, other)
-        row[i] = 0
+        e, f, g = space[:start], space[start:stop], space[stop:]
+        # No score is above ‖z_i‖². With that as the shift, scores need not be compared first, unless all are far below.
+        own = other = norms[i]
+        own_sum = exponentiate_products(same, norms[start:stop], own, f)
+        other_sum = exponentiate_products(left, norms[:start], other, e)
+        other_sum += exponentiate_products(right, norms[stop:], other, g)
+        if own_sum < least:
+            own = largest_score(same, norms[start:stop])
+            own_sum = exponentiate_products(same, norms[start:stop], own, f)
+        if other_sum < least:
+            other = max(largest_score(left, norms[:start]), largest_score(right, norms[stop:]))
+            other_sum = exponentiate_products(left, norms[:start], other, e)
+            other_sum += exponentiate_products(right, norms[stop:], other, g)
+        space[i] = 0
         # The logarithm of the odds (1 - p)/p.
         odds = float(other) - float(own) + np.log(other_sum / own_sum)
         small = np.exp(-abs(odds))
         loss[a] = max(odds, 0.0) + np.log1p(small)
         miss = weight[a] * np.exp(-power * loss[a]) * ((1.0 if odds > 0 else small) / (1 + small))
-        scale_and_add(same, number(miss / own_sum), columns[start:stop])
-        scale_and_add(left, number(-miss / other_sum), columns[:start])
-        scale_and_add(right, number(-miss / other_sum), columns[stop:])
+        scale_and_add(f, number(miss / own_sum), same, columns[start:stop])
+        scale_and_add(e, number(-miss / other_sum), left, columns[:start])
+        scale_and_add(g, number(-miss / other_sum), right, columns[stop:])
 
 
 @njit(**OPTIONS)
