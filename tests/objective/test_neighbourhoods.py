@@ -76,7 +76,7 @@ def test_far_samples_neither_overflow_nor_vanish(dtype, labels, rng):
     same = labels[:, None] == labels
     gap = np.where(same, distance, np.inf).min(axis=1) - np.where(same, np.inf, distance).min(axis=1)
     assert value == pytest.approx(np.mean(np.maximum(gap, 0)), rel=1e-3)
-    assert not np.isfinite(Neighbourhoods(labels).value_and_slopes(Z * np.float32(1e18)).value)
+    assert not np.isfinite(Neighbourhoods(labels).value_and_slopes(Z * np.sqrt(np.finfo(dtype).max)).value)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
