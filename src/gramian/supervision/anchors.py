@@ -12,12 +12,24 @@ from gramian.situation import Situation
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
-__all__ = ["FEW", "TRIED", "anchor_counts", "draw_anchors", "draw_samples", "scale_start", "trace_penalty_weight"]
+__all__ = [
+    "FEW",
+    "MOST_ANCHORS",
+    "TRIED",
+    "anchor_counts",
+    "draw_anchors",
+    "draw_samples",
+    "largest_count",
+    "scale_start",
+    "trace_penalty_weight",
+]
 
 #: The largest numbers of samples and of anchors of a round.
 MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
-#: From more anchors than this on, the first rounds have fewer than the last.
+#: From more samples than this on, the first rounds have fewer anchors than the last.
 FEW = 1_000
+#: At high rank a round has fewer anchors, at least FEW: their number times the rank is at most this.
+MOST_WORK = 2**18
 #: The scales tried for the start are 2 to the power of half these numbers; TRIED anchors compare them.
 SCALES, TRIED = range(-12, 13), 500
 #: The largest number of features whose variance is computed; of more, that of as many combinations. And its samples.
@@ -26,10 +38,16 @@ COMBINATIONS, SAMPLED = 64, 2_000
 LARGEST_TILE = 2**23
 
 
-def anchor_counts(n_samples: int, divisors: Sequence[int]) -> list[int]:
-    """Return the number of anchors of each round: the largest number, divided by each divisor; twice all if few."""
-    most = min(n_samples, MOST_ANCHORS)
-    return [most, most] if most <= FEW else [most // divisor for divisor in divisors]
+def largest_count(rank: int) -> int:
+    """Return the largest number of anchors of a round, whose products with all samples cost as much as the rank."""
+    return int(np.clip(MOST_WORK // rank, FEW, MOST_ANCHORS))
+
+
+def anchor_counts(n_samples: int, divisors: Sequence[int], largest: int = MOST_ANCHORS) -> list[int]:
+    """Return the number of anchors of each round: `largest` over each divisor; two rounds of all samples if few."""
+    if n_samples <= FEW:
+        return [n_samples, n_samples]
+    return [min(n_samples, largest) // divisor for divisor in divisors]
 
 
 def draw_samples(n_samples: int, rng: np.random.Generator) -> Vector | None:

@@ -11,10 +11,12 @@ from gramian.objective import Neighbourhoods
 from gramian.situation import Situation
 from gramian.supervision.anchors import (
     FEW,
+    MOST_ANCHORS,
     TRIED,
     anchor_counts,
     draw_anchors,
     draw_samples,
+    largest_count,
     scale_start,
     trace_penalty_weight,
 )
@@ -50,6 +52,8 @@ class LabelNeighbourhoods(Supervision):
         Weights of the samples as anchors; those of weight 0 are neighbours only.
     power : float
         0 for the mean logarithm of the probability, 1 for its mean, the objective of neighbourhood components analysis.
+    most_anchors : int
+        The largest number of anchors of a round; set by `begin` for the rank.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class LabelNeighbourhoods(Supervision):
     seed: int = 0
     sample_weight: Any = None
     power: float = 0.0
+    most_anchors: int = MOST_ANCHORS
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -89,7 +94,7 @@ class LabelNeighbourhoods(Supervision):
     @property
     def round_sizes(self) -> list[int]:
         """The number of anchors of each round."""
-        sizes = anchor_counts(len(self.labels), DIVISORS)
+        sizes = anchor_counts(len(self.labels), DIVISORS, self.most_anchors)
         return sizes[min(self.first_round, len(sizes) - 1) :]
 
     def brief(self) -> Self:
@@ -106,7 +111,8 @@ class LabelNeighbourhoods(Supervision):
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the supervision, and the start at the scale with the lowest objective."""
-        begun = replace(self, seed=int(situation.rng.integers(2**31)))
+        seed, most = int(situation.rng.integers(2**31)), largest_count(start.shape[1])
+        begun = replace(self, seed=seed, most_anchors=most)
         if resume:
             return Begun(begun, start)
         return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
