@@ -26,6 +26,7 @@ LAYERS = [
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
+    {"images"},
     {"penalties", "situation", "certificate", "blocked"},
     {"starts", "supervision", "datasets"},
     {"solvers"},

@@ -79,7 +79,7 @@ def public_names():
     """The functions and classes in `__all__` of the package, of its subpackages and of its public modules."""
     packages = [f"gramian.{each.name}" for each in pkgutil.iter_modules(gramian.__path__) if each.ispkg]
     public = [name for name in packages if "._" not in name] + [f"gramian.{name}" for name in gramian._MODULES]
-    for module in ["gramian", "gramian.situation", *sorted(set(public))]:
+    for module in ["gramian", "gramian.images", "gramian.situation", *sorted(set(public))]:
         for name in importlib.import_module(module).__all__:
             value = getattr(importlib.import_module(module), name)
             if value is not Any and (inspect.isclass(value) or inspect.isfunction(value)):

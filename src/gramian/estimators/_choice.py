@@ -343,6 +343,7 @@ class Trial:
 
         Held-out samples count by their weights.
         """
+        # Trials have few samples: their images may come to the driver.
         queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
         near = self.labels[nearest(self.situation.image(factor), queries, max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)

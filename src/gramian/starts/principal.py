@@ -9,8 +9,9 @@ import scipy.linalg
 
 from gramian.execution import Execution, Serial, Shards, execution_for
 from gramian.features import Features
+from gramian.images import Parts, compute_image
 from gramian.objective.terms import cut_evenly
-from gramian.situation import Parts, Situation, compute_image
+from gramian.situation import Situation
 from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.types import Matrix
 

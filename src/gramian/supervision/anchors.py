@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.execution import execution_for
+from gramian.images import total_variance
+from gramian.objective import Block, Problem
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
-__all__ = ["FEW", "TRIED", "anchor_counts", "draw_anchors", "draw_samples", "scale_start", "trace_penalty_weight"]
+__all__ = [
+    "FEW",
+    "TRIED",
+    "anchor_counts",
+    "draw_anchors",
+    "draw_samples",
+    "sample_problem",
+    "scale_start",
+    "trace_penalty_weight",
+]
 
 #: The largest numbers of samples and of anchors of a round.
 MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
@@ -44,17 +56,46 @@ def draw_anchors(able: Vector, count: int, seed: list[int]) -> Vector:
     return np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
 
 
-def scale_start(situation: Situation, start: Matrix, rows: Vector | None, term: Any) -> Matrix:
-    """Return the start (d, r) at the scale with the lowest value of a term of these samples; None stands for all."""
-    start = bring_near_one(start)
+def sample_problem(situation: Situation, rows: Vector | None, term: Any) -> Problem:
+    """Return the problem of a term of some samples, by index; None stands for all."""
     features = situation.features if rows is None else situation.features.take(rows)
-    Z = situation._replace(features=features).image(start)
-    Z = Z - Z.mean(axis=0)
-    typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
+    return Problem([Block(features, [term])], execution_for(features, situation.execution))
+
+
+def scale_start(problem: Problem, start: Matrix) -> Matrix:
+    """Return the start (d, r) at the scale with the lowest value of a problem of softmax terms; one pass."""
+    start = bring_near_one(start)
+    images, sums = problem.run(map_samples, factor=start)
+    images, squares = problem.run(centre_image, images, mean=sums.total / sums.n_rows)
+    typical = float(np.sqrt(squares / sums.n_rows))
     unit = 1 / typical if 0 < typical < np.inf else 1.0
-    steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
-    values = [term.value_and_slopes(Z * step).value for step in steps]
-    return start * steps[int(np.argmin(values))]
+    scales = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
+    values = problem.run(try_scales, images, scales=scales)[1]
+    return start * scales[int(np.argmin(values))]
+
+
+class ImageSums(NamedTuple):
+    """The number of rows of an image, and their sum (r,) in float64."""
+
+    n_rows: int
+    total: Vector
+
+
+def map_samples(block: Block, *, factor: Matrix) -> tuple[Matrix, ImageSums]:
+    """Keep the image of the samples; count and sum its rows."""
+    Z = block.image(factor)
+    return Z, ImageSums(len(Z), Z.sum(axis=0, dtype=np.float64))
+
+
+def centre_image(block: Block, Z: Matrix, *, mean: Vector) -> tuple[Matrix, float]:
+    """Keep the image less its mean; sum the squares of its entries."""
+    Z = Z - mean.astype(Z.dtype)
+    return Z, float(np.sum(Z.astype(np.float64) ** 2))
+
+
+def try_scales(block: Block, Z: Matrix, *, scales: Sequence[float]) -> tuple[None, Vector]:
+    """Sum the values of the terms at the image times each scale, shape (len(scales),)."""
+    return None, np.array([block.assess(Z * scale, block.predict(Z * scale))[1].value for scale in scales])
 
 
 def trace_penalty_weight(situation: Situation, start: Matrix, price: float) -> float:
@@ -68,11 +109,11 @@ def mean_variance(situation: Situation) -> float:
     (n, d), dtype = situation.features.shape, situation.features.dtype
     some, rng = situation.features.take(np.arange(0, n, -(-n // SAMPLED))), np.random.default_rng(0)
     if d <= COMBINATIONS:
-        return float(np.sum(np.var(some.image(np.eye(d, dtype=dtype)), axis=0, dtype=np.float64))) / d
+        return total_variance(some, np.eye(d, dtype=dtype), situation.execution) / d
     total, drawn = 0.0, 0
     while drawn < COMBINATIONS:
         count = min(COMBINATIONS - drawn, max(1, LARGEST_TILE // d))
         B = rng.standard_normal((d, count)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
-        total += float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64)))
+        total += total_variance(some, B, situation.execution)
         drawn += count
     return total / d

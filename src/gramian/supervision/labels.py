@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramian.checks import check_number
+from gramian.images import squared_distances
 from gramian.objective import Margins, Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
@@ -20,7 +21,7 @@ from gramian.supervision.sampling import (
     with_every_class,
 )
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import bring_near_one, margin_term, rescale_far_pairs
+from gramian.supervision.triplets import bring_near_one, margin_term, scale_to_distances
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
@@ -116,13 +117,14 @@ class LabelTriplets(Supervision):
         begun = self if self.subset(0) is None else replace(self, seed=int(situation.rng.integers(2**31)))
         # A stream has one round for a batch.
         begun = replace(begun, n_rounds=1) if resume else begun
-        near = begun.seen(situation, 0)
-        begun = replace(begun, first=near.search(start))
+        seen = begun.seen(situation, 0)
+        Z = seen.situation.image(start)
+        first = seen.search(Z)
+        begun = replace(begun, first=first)
         if resume:
             # The present metric is close already: targets need no pull.
             return Begun(replace(begun, pull=0.0), start)
-        assert begun.first is not None
-        return Begun(begun, rescale_far_pairs(near.situation, start, begun.first.far_pairs))
+        return Begun(begun, scale_to_distances(start, squared_distances(Z, first.far_pairs, situation.execution)))
 
     @property
     def round_length(self) -> int:  # type: ignore[override]
@@ -167,7 +169,7 @@ class LabelTriplets(Supervision):
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Margins]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)², with the pull of targets."""
         seen, first = self.seen(situation, index), self.first
-        neighbours = seen.search(factor) if index or first is None else first
+        neighbours = seen.search(seen.situation.image(factor)) if index or first is None else first
         pull = PULL * self.lightness if isinstance(self.pull, str) else self.pull
         return [margin_term(neighbours, pull, seen.supervision.sample_weight)]
 
@@ -198,13 +200,17 @@ class LabelTriplets(Supervision):
 
 
 class Seen(NamedTuple):
-    """The triplets of the samples of a round, and where these samples are."""
+    """The triplets of the samples of a round, and where these samples are.
+
+    The image of these samples comes to the driver: they are drawn, 60,000 for the most part, and whoever searches
+    compares some anchors with all of them.
+    """
 
     supervision: LabelTriplets
     situation: Situation
 
-    def search(self, factor: Matrix) -> Neighbours:
-        """Return near targets and near impostors in the metric of a factor.
+    def search(self, Z: Matrix) -> Neighbours:
+        """Return near targets and near impostors among the mapped samples Z (n, r) of the round.
 
         The anchors are all samples, or many that are drawn anew.
         """
@@ -215,7 +221,6 @@ class Seen(NamedTuple):
             anchors = able
         else:
             anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
-        Z = situation.image(factor)
         return search_neighbours(Z, asked.labels, asked.n_targets, asked.n_impostors, anchors, situation.execution)
 
 

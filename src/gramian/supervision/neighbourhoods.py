@@ -15,6 +15,7 @@ from gramian.supervision.anchors import (
     anchor_counts,
     draw_anchors,
     draw_samples,
+    sample_problem,
     scale_start,
     trace_penalty_weight,
 )
@@ -109,7 +110,7 @@ class LabelNeighbourhoods(Supervision):
         begun = replace(self, seed=int(situation.rng.integers(2**31)))
         if resume:
             return Begun(begun, start)
-        return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
+        return Begun(begun, scale_start(sample_problem(situation, begun.subset(0), begun.draw(0, TRIED)), start))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""

@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_random_state
 
 from gramian.checks import check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
+from gramian.images import Parts
 from gramian.measurements.measurement import check_range
-from gramian.situation import Parts
 from gramian.supervision.checks import read_labels
 from gramian.supervision.nearest import TILE, Samples, nearest_samples
 from gramian.types import Matrix, Vector
