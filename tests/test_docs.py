@@ -91,21 +91,6 @@ def test_every_public_name_has_an_example(value):
     assert ">>>" in value.__doc__
 
 
-def diffs(path):
-    """The diffs on a page: the file that each changes, and the lines of it that are shown unchanged."""
-    for block in re.findall(r"```diff\n(.*?)```", path.read_text(), re.S):
-        first, *lines = block.splitlines()
-        yield first.removeprefix("--- "), [line[1:] for line in lines if line.startswith(" ")]
-
-
-def test_diffs_on_how_to_add_a_part_fit_the_files_they_change():
-    root = Path(__file__).parent.parent
-    found = list(diffs(root / "CONTRIBUTING.md"))
-    assert len(found) == 3
-    for name, unchanged in found:
-        assert "\n".join(unchanged) in (root / name).read_text()
-
-
 def quoted_warnings():
     """The warnings that the page on messages quotes, each as its parts; dots stand between for what differs."""
     table = (ROOT / "docs" / "messages.md").read_text().partition("## Warnings")[2].partition("## Errors")[0]
