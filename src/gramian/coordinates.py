@@ -47,7 +47,7 @@ SPREAD_ROWS = 1000
 
 
 class Units(NamedTuple):
-    """Powers of two that numbers are multiplied by, so that nothing is rounded: samples, and targets (a power of four).
+    """Factors of the samples and of the targets: powers of two and of four, which add no rounding error.
 
     A matrix (d, d) counts as the square of a sample.
 
@@ -130,7 +130,7 @@ class Coordinates:
     def of_distances(
         cls, X: Any, *, in_span: bool, execution: Execution | None = None, unit: float | None = None
     ) -> Coordinates:
-        """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for.
+        """Return centred coordinates of samples (n, d) in units near 1; in their span if `in_span` is True.
 
         Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is that
         of a stream.
@@ -256,7 +256,7 @@ def data_unit_of(X: Any, size: float | None = None) -> float:
 
 
 def scale_data(X: Any, unit: float) -> Features:
-    """Return the features of vectors (n, d) times a unit, or nodes for matrices (n, d, d), which are their own data."""
+    """Return the features of vectors (n, d) times a unit; those of matrices (n, d, d) are the unit vectors."""
     if X.ndim == 3:
         return Identity(X.shape[1], X.dtype)
     if unit != 1 and is_large_map(X) and 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype]:
@@ -267,7 +267,7 @@ def scale_data(X: Any, unit: float) -> Features:
 
 
 def unit_of(size: float, multiple: int) -> float:
-    """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already.
+    """Return the power of two that brings a size near 1; its exponent is a multiple of `multiple`.
 
     Examples
     --------

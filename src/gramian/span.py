@@ -17,11 +17,11 @@ __all__ = [
     "Columns",
     "Span",
     "complete_factor",
-    "is_worth_it",
     "keep_columns",
     "leading_factor",
     "present_columns",
     "principal_components",
+    "should_drop_absent",
     "span_of",
 ]
 
@@ -104,11 +104,11 @@ def present_columns(X: Any) -> Columns | None:
     present = np.zeros(d, bool)
     present[X.indices] = True
     indices = np.flatnonzero(present)
-    return Columns(keep_columns(X, indices), indices, d) if is_worth_it(indices, d) else None
+    return Columns(keep_columns(X, indices), indices, d) if should_drop_absent(indices, d) else None
 
 
-def is_worth_it(indices: Vector, n_features: int) -> bool:
-    """Return True if so few of many features occur that the others are left out."""
+def should_drop_absent(indices: Vector, n_features: int) -> bool:
+    """Return True if features that never occur are worth leaving out: there are many of them."""
     return n_features > WIDE and 0 < len(indices) <= MOST_PRESENT * n_features
 
 

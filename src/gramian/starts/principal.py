@@ -149,7 +149,7 @@ def pull_samples(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
 
 
 def place_pieces(features: Features, execution: Execution) -> Placed:
-    """Place the samples in as many pieces as products with them are worth."""
+    """Place the samples in pieces of rows, whose number is that for products with them."""
     if hasattr(features, "place_with"):
         return Placed(place_rows(features, execution), 0)
     cuts = cut_evenly(features.shape[0], features.n_pieces)

@@ -138,7 +138,7 @@ class LabelNeighbourhoods(Supervision):
         return np.unique(np.concatenate([drawn, anchors, by_class[firsts], by_class[firsts + 1]]))
 
     def draw(self, index: int, count: int) -> Neighbourhoods:
-        """Return the neighbourhoods of a round: at most so many anchors, which are not alone in their class."""
+        """Return the neighbourhoods of a round: at most `count` anchors, which are not alone in their class."""
         rows, weight = self.subset(index), self.sample_weight
         labels = np.unique(self.labels if rows is None else self.labels[rows], return_inverse=True)[1]
         weight = weight if rows is None or weight is None else weight[rows]

@@ -191,7 +191,7 @@ class GivenPairs(Supervision):
         return 0.0 if self.y is None else min(SIGN_SHRINKAGE * (len(start) / len(self)) ** 2, LARGEST_SHRINKAGE)
 
     def summary(self) -> dict[str, Any]:
-        """Return the bounds, if signs asked for them."""
+        """Return the bounds, if pairs have signs."""
         if self.bounds is None:
             return {}
         return {"bounds_": self.bounds.times(1 / self.target_unit)}
