@@ -101,6 +101,12 @@ class Coordinates:
         """Return coordinates of vectors (n, d) or matrices (n, d, d) in given units."""
         return cls(scale_data(X, units.data), units)
 
+    @classmethod
+    def with_same_matrix(cls, X: Any) -> Coordinates:
+        """Return coordinates of vectors (n, d) near 1 in which W is the same: targets take the square of their unit."""
+        unit = data_unit_of(X)
+        return cls.in_units(X, Units(unit, unit**2))
+
     def without_zero_columns(self, least: int) -> Coordinates:
         """Return coordinates of sparse samples without features that are 0 in all of them; the same, if few are left.
 
