@@ -95,7 +95,8 @@ def centre_image(block: Block, Z: Matrix, *, mean: Vector) -> tuple[Matrix, floa
 
 def try_scales(block: Block, Z: Matrix, *, scales: Sequence[float]) -> tuple[None, Vector]:
     """Sum the values of the terms at the image times each scale, shape (len(scales),)."""
-    return None, np.array([block.assess(Z * scale, block.predict(Z * scale))[1].value for scale in scales])
+    images = (Z * scale for scale in scales)
+    return None, np.array([block.assess(image, block.predict(image))[1].value for image in images])
 
 
 def trace_penalty_weight(situation: Situation, start: Matrix, price: float) -> float:
