@@ -35,7 +35,7 @@ MOST_FEATURES, MOST_AT_FULL_RANK = 1100, 1000
 MOST_FEATURES_OF_LMNN = 100
 RANKS = (2, 5, 10, None)
 SAMPLES = 5000
-#: A set is split until so many samples were tested, but at most so many times.
+#: A set is split until the first number of samples was tested, but at most the second number of times.
 TESTED, MOST_SPLITS = 2000, 10
 #: Ours is behind a rival where its error is larger by more than this number of points, and by this share.
 POINTS, SHARE = 1.0, 0.05

@@ -48,7 +48,7 @@ def make_rows(n: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def write_table(path: Path, gigabytes: float) -> int:
-    """Write a Parquet table of so many gigabytes, and return the number of its rows."""
+    """Write a Parquet table of a number of gigabytes, and return the number of its rows."""
     import pyarrow
     import pyarrow.parquet
 
@@ -98,7 +98,7 @@ FITS = {"batch": fit_batch, "stream": fit_stream}
 
 
 def run_child(kind: str, path: str, limit: float) -> None:
-    """Fit a table with so many gigabytes of data at the most, and print what it took as JSON."""
+    """Fit a table with at most a number of gigabytes of data, and print what it took as JSON."""
     size = int(limit * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
     memory = OwnMemory()

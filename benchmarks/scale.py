@@ -53,7 +53,7 @@ class Timing(NamedTuple):
 
 @contextmanager
 def local_cluster(n_workers: int) -> Iterator[Any]:
-    """Yield the client of a cluster of so many processes of one thread, without a limit of memory."""
+    """Yield the client of a cluster of a number of processes of one thread, without a limit of memory."""
     from distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
@@ -121,7 +121,7 @@ def time_iterations(client: Any, task: Task, iterations: int = ITERATIONS) -> Ti
 
 
 def compare(task: Task, repeats: int = 3) -> dict[int, Timing]:
-    """Return the timings of one and of two workers, medians of so many turns."""
+    """Return the timings of one and of two workers, medians of a number of turns."""
     found: dict[int, list[Timing]] = {1: [], 2: []}
     for _ in range(repeats):
         for count, timings in found.items():

@@ -31,7 +31,7 @@ GOAL = 1.7
 
 
 def make_regression(n: int = 400_000, d: int = 50, r: int = 10) -> tuple[Callable[[int], Any], np.ndarray, int]:
-    """Return the fit of a regression for so many threads, its samples and its rank."""
+    """Return the fit of a regression for a number of threads, its samples and its rank."""
     rng = np.random.default_rng(0)
     X, truth = rng.standard_normal((n, d)), rng.standard_normal((d, r))
     y = np.sum((X @ truth) ** 2, axis=1) + rng.standard_normal(n)
@@ -39,7 +39,7 @@ def make_regression(n: int = 400_000, d: int = 50, r: int = 10) -> tuple[Callabl
 
 
 def make_mnist(rank: int = 32) -> tuple[Callable[[int], Any], np.ndarray, int]:
-    """Return the fit of a metric from the labels of MNIST for so many threads, its samples and its rank."""
+    """Return the fit of a metric from the labels of MNIST for a number of threads, its samples and its rank."""
     data = load_split("mnist", np.float32)
     if data is None:
         raise DatasetNotFound("mnist is not stored")
@@ -49,7 +49,7 @@ def make_mnist(rank: int = 32) -> tuple[Callable[[int], Any], np.ndarray, int]:
 
 
 def make_pairs(rank: int = 50, m: int = 100_000) -> tuple[Callable[[int], Any], np.ndarray, int]:
-    """Return the fit of a metric from pairs of Isolet for so many threads, its samples and its rank."""
+    """Return the fit of a metric from pairs of Isolet for a number of threads, its samples and its rank."""
     data = load_split("isolet")
     if data is None:
         raise DatasetNotFound("isolet is not stored")

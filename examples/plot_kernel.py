@@ -25,7 +25,7 @@ def score(mapped):
 
 
 def learn(n_pairs, geometry):
-    """Return a kernel of rank 3 learned from so many pairs."""
+    """Return a kernel of rank 3 learned from a number of pairs."""
     learner = KernelLearner(3, kernel="rbf", gamma=1.0, alpha=0.5, n_pairs=n_pairs, geometry=geometry, random_state=0)
     return learner.fit(train, labels)
 

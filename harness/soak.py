@@ -37,12 +37,12 @@ __all__ = ["LIMIT", "Tally", "judge_times", "main", "run_number", "soak"]
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "trust" / "soak.json"
-# A turn of a property: so many cases.
+# The number of cases of a turn of a property.
 TURN = 20
 FILES, MODELS, CALLS = "files: mutations", "model files: mutations", "low level: mistakes"
 # Loads of mutated files, and low-level calls, in a turn; each turn is a process.
 FILES_TURN, MODELS_TURN, CALLS_TURN = 300, 300, 300
-#: A fit that takes more than so many times the median of its peers is flagged.
+#: A fit that takes more than this multiple of the median of its peers is flagged.
 LIMIT = 50.0
 # Medians below this are taken as this, in seconds: a short fit may be interrupted by anything.
 SHORTEST = 5e-3
@@ -194,7 +194,7 @@ def repeat_slow(name: str, tally: Tally, seed: int) -> Slowest:
 
 
 def soak(minutes: float, seed: int, only: str = "") -> dict[str, Tally]:
-    """Return the counts by property, after turns in rotation for so many minutes."""
+    """Return the counts by property, after turns in rotation for a number of minutes."""
     names = [name for name in [*sorted(PROPERTIES), FILES, MODELS, CALLS] if name.startswith(only)]
     if not names:
         raise ValueError(f"only={only!r} is the beginning of no property. Choose from {', '.join(PROPERTIES)}.")

@@ -19,7 +19,7 @@ THREADS = int(os.environ.get("GRAMIAN_BENCH_THREADS", "1"))
 
 @contextmanager
 def limit_threads(count: int = THREADS) -> Iterator[None]:
-    """Limit BLAS and OpenMP to so many threads; a context manager and a decorator."""
+    """Limit BLAS and OpenMP to a number of threads; a context manager and a decorator."""
     with threadpool_limits(count):
         yield
 

@@ -1,5 +1,6 @@
 """Builders for several test files: examples of all measurements and geometries, problems, data and tangents."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ from gramian import Block, Problem, Term
 from gramian.features import Array, Features, Identity, Sparse
 from gramian.geometries import GEOMETRIES
 from gramian.losses import Squared
-from gramian.measurements import Dense, Each, Entries, Measurement, Pairs, Quadruplets, Triplets
+from gramian.measurements import MEASUREMENTS, Each, Measurement, Pairs
+from gramian.measurements.measurement import outer_products
 
 
 class Example(NamedTuple):
@@ -20,58 +22,26 @@ class Example(NamedTuple):
     matrices: np.ndarray
 
 
-def outer(V):
-    """Return the matrices v_i v_iᵀ, shape (m, d, d), of the rows of V (m, d)."""
-    return V[:, :, None] * V[:, None, :]
-
-
-def each(rng, dtype, n=30, d=5):
-    X = rng.standard_normal((n, d)).astype(dtype)
-    return Example(Array(X), Each(n), outer(X))
+def example_of(kind, rng, dtype):
+    """Return the example of a registered measurement, with its features."""
+    measurement, X, matrices = kind.example(rng, dtype)
+    features = Identity(matrices.shape[1], dtype) if X is None else Array(X)
+    return Example(features, measurement, matrices)
 
 
 def sparse(rng, dtype, n=30, d=5):
     X = rng.standard_normal((n, d)).astype(dtype) * (rng.random((n, d)) < 0.5)
-    return Example(Sparse(scipy.sparse.csr_array(X.astype(dtype))), Each(n), outer(X))
-
-
-def pairs(rng, dtype, n=12, d=5, m=40):
-    X = rng.standard_normal((n, d)).astype(dtype)
-    index = rng.integers(n, size=(m, 2))
-    return Example(Array(X), Pairs(index, n), outer(X[index[:, 0]] - X[index[:, 1]]))
-
-
-def triplets(rng, dtype, n=12, d=5, m=40):
-    X = rng.standard_normal((n, d)).astype(dtype)
-    a, near, far = (index := rng.integers(n, size=(m, 3))).T
-    return Example(Array(X), Triplets(index, n), outer(X[a] - X[far]) - outer(X[a] - X[near]))
-
-
-def quadruplets(rng, dtype, n=12, d=5, m=40):
-    X = rng.standard_normal((n, d)).astype(dtype)
-    a, b, c, e = (index := rng.integers(n, size=(m, 4))).T
-    return Example(Array(X), Quadruplets(index, n), outer(X[c] - X[e]) - outer(X[a] - X[b]))
-
-
-def entries(rng, dtype, d=5, m=25):
-    i, j = (index := rng.integers(d, size=(m, 2))).T
-    matrices = np.zeros((m, d, d), dtype)
-    matrices[np.arange(m), i, j] = 1
-    return Example(Identity(d, dtype), Entries(index, d), (matrices + matrices.transpose(0, 2, 1)) / 2)
+    return Example(Sparse(scipy.sparse.csr_array(X.astype(dtype))), Each(n), outer_products(X))
 
 
 def node_pairs(rng, dtype, d=5, m=25):
     index = rng.integers(d, size=(m, 2))
     E = np.eye(d, dtype=dtype)
-    return Example(Identity(d, dtype), Pairs(index, d), outer(E[index[:, 0]] - E[index[:, 1]]))
+    return Example(Identity(d, dtype), Pairs(index, d), outer_products(E[index[:, 0]] - E[index[:, 1]]))
 
 
-def dense(rng, dtype, d=5, m=30):
-    matrices = rng.standard_normal((m, d, d)).astype(dtype)
-    return Example(Identity(d, dtype), Dense(matrices), (matrices + matrices.transpose(0, 2, 1)) / 2)
-
-
-EXAMPLES = {f.__name__: f for f in (each, sparse, pairs, triplets, quadruplets, node_pairs, entries, dense)}
+EXAMPLES = {name: partial(example_of, kind) for name, kind in MEASUREMENTS.items()}
+EXAMPLES |= {"sparse": sparse, "node_pairs": node_pairs}
 GEOMETRY_EXAMPLES = [geometry for kind in GEOMETRIES.values() for geometry in kind.examples]
 
 

@@ -26,6 +26,7 @@ LAYERS = [
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},
+    {"images"},
     {"penalties", "situation", "certificate", "blocked"},
     {"starts", "supervision", "datasets"},
     {"solvers"},
@@ -68,6 +69,17 @@ def imported_parts(path):
         yield from (name.split(".")[1] for name in names if name.startswith("gramian."))
 
 
+def module_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return importlib.import_module(".".join(["gramian", *(part for part in parts if part != "__init__")]))
+
+
+@pytest.fixture(scope="module")
+def modules():
+    """All modules of the package: only classes that are imported are known as subclasses."""
+    return [module_of(path) for path in FILES]
+
+
 def test_every_part_has_a_level():
     assert {part_of(path) for path in FILES} == set(LEVEL)
 
@@ -77,6 +89,13 @@ def test_imports_point_down(path):
     own = part_of(path)
     for other in imported_parts(path):
         assert other == own or LEVEL[other] < LEVEL[own], f"{own} imports {other}"
+
+
+@each_file
+def test_imports_are_absolute(path):
+    """The rule on arrows reads names that begin with "gramian."."""
+    relative = [node for node in ast.walk(ast.parse(path.read_text())) if getattr(node, "level", 0)]
+    assert [ast.unparse(node) for node in relative if isinstance(node, ast.ImportFrom)] == []
 
 
 @each_file
@@ -100,11 +119,12 @@ def module_level_names(tree):
 
 
 def works_handed_to_run(tree):
-    """The first argument of every call x.run(work, ...), x.map(...) or x.submit(...) on an execution or a problem."""
+    """The function in every call x.run(work, ...), x.map(...), x.submit(...) or x.place_with(cut, ...)."""
     for node in ast.walk(tree):
         called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-        if called in ("run", "map", "submit") and node.args:
-            yield node.args[0]
+        if called in ("run", "map", "submit", "place_with"):
+            yield from node.args[:1]
+            yield from (keyword.value for keyword in node.keywords if keyword.arg in ("work", "function", "cut"))
 
 
 def nested_names(tree):
@@ -126,8 +146,7 @@ def test_scripts_hand_no_closure_to_run(path):
 
 def defined_work(path, work):
     """The function that is handed to `run`, by its name in a module."""
-    module = importlib.import_module("gramian." + ".".join(path.relative_to(SOURCE).with_suffix("").parts))
-    return getattr(module, work.id, None) if isinstance(work, ast.Name) else None
+    return getattr(module_of(path), work.id, None) if isinstance(work, ast.Name) else None
 
 
 @each_file
@@ -177,17 +196,73 @@ def test_work_is_a_module_level_function(path):
 
 def test_the_rule_on_work_sees_lambdas_and_closures():
     tree = ast.parse(
-        "def f(e, s):\n    def inner(b): ...\n    e.run(lambda b: b, s)\n    e.run(inner, s)\n    e.run(f, s)"
+        "def f(e, s):\n    def inner(b): ...\n    e.run(lambda b: b, s)\n    e.run(inner, s)\n    e.run(f, s)\n"
+        "    e.run(work=inner, shards=s)"
     )
     found = [isinstance(w, ast.Name) and w.id in set(module_level_names(tree)) for w in works_handed_to_run(tree)]
-    assert found == [False, False, True]
+    assert found == [False, False, True, False]
+
+
+#: Where images come to the driver: predictions, principal components as data, and samples that are drawn and so few.
+ON_THE_DRIVER = {
+    "baselines/lmnn.py": {"_minimise"},
+    "estimators/_choice.py": {"error"},
+    "estimators/regressor.py": {"predict"},
+    "images.py": {"compute_image"},
+    "situation.py": {"image"},
+    "starts/principal.py": {"principal_components"},
+    "supervision/labels.py": {"begin", "terms"},
+}
+#: The parts that are made of images; contracts compare them with explicit matrices.
+OF_IMAGES = {"_kernels", "blocked", "contracts", "features", "mapped", "measurements"}
+
+
+def is_work(function):
+    """True for a module-level function that declares what it keeps and what it sums."""
+    return function.returns is not None and ast.unparse(function.returns).startswith("tuple[")
+
+
+def functions_with_images(tree):
+    """The names of functions that are no work and ask for an image of samples."""
+    works = {node for node in tree.body if isinstance(node, ast.FunctionDef) and is_work(node)}
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node not in works):
+        called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+        if any(name == "compute_image" or name.endswith(".image") for name in called):
+            yield function.name
+
+
+@each_file
+def test_images_come_to_the_driver_in_few_named_places(path):
+    name = path.relative_to(SOURCE).as_posix()
+    # The works on blocks are made of the methods of a block and of its pieces.
+    if part_of(path) in OF_IMAGES or name == "objective/block.py":
+        return
+    assert set(functions_with_images(ast.parse(path.read_text()))) == ON_THE_DRIVER.get(name, set())
+
+
+def test_the_rule_on_images_sees_functions_but_not_works():
+    tree = ast.parse(
+        "def work(f, *, B) -> tuple[None, M]:\n    return None, f.image(B)\ndef driver(f, B):\n    return f.image(B)"
+    )
+    assert list(functions_with_images(tree)) == ["driver"]
 
 
 @pytest.mark.parametrize("name", REGISTRIES)
-def test_every_part_is_in_the_one_registry_of_its_role(name):
+def test_every_part_is_in_the_one_registry_of_its_role(name, modules):
     registry, kind = REGISTRIES[name]
     own = {part for part in kind.__subclasses__() if part.__module__.startswith("gramian.")}
     assert set(registry.values()) == own
+
+
+def test_no_other_table_lists_the_parts_of_a_role(modules):
+    """A second registry under another name: a dict of a module whose values are parts of one role."""
+    known = [STARTS, *(registry for registry, _ in REGISTRIES.values())]
+    parts = [set(registry.values()) for registry in known]
+    for module in modules:
+        for name, value in vars(module).items():
+            if isinstance(value, dict) and value and not any(value is registry for registry in known):
+                found = {each for each in value.values() if isinstance(each, type) or inspect.isfunction(each)}
+                assert not any(found and found <= own for own in parts), f"{module.__name__}.{name}"
 
 
 @pytest.mark.parametrize("name", [*REGISTRIES, "STARTS"])
@@ -212,13 +287,18 @@ def test_parts_with_settings_have_examples_of_them(kind):
 @each_file
 def test_inheritance_is_one_deep(path):
     """A class of ours may have a base of ours, but that base has none: readers look in one place."""
-    module = importlib.import_module("gramian." + ".".join(path.relative_to(SOURCE).with_suffix("").parts))
-    for _, kind in inspect.getmembers(module, inspect.isclass):
+    for _, kind in inspect.getmembers(module_of(path), inspect.isclass):
         ours = [base for base in kind.__bases__ if base.__module__.startswith("gramian.")]
         for base in ours:
             assert not [deeper for deeper in base.__bases__ if deeper.__module__.startswith("gramian.")], (
                 f"{kind.__name__} -> {base.__name__} -> ..."
             )
+
+
+def test_folders_of_tests_are_those_of_the_source():
+    beside = {"benchmarks", "experiments", "harness", "pages", "properties"}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders - beside <= {path.name for path in SOURCE.iterdir() if path.is_dir()}
 
 
 def test_public_names_resolve():

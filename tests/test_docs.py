@@ -79,7 +79,7 @@ def public_names():
     """The functions and classes in `__all__` of the package, of its subpackages and of its public modules."""
     packages = [f"gramian.{each.name}" for each in pkgutil.iter_modules(gramian.__path__) if each.ispkg]
     public = [name for name in packages if "._" not in name] + [f"gramian.{name}" for name in gramian._MODULES]
-    for module in ["gramian", "gramian.situation", *sorted(set(public))]:
+    for module in ["gramian", "gramian.images", "gramian.situation", *sorted(set(public))]:
         for name in importlib.import_module(module).__all__:
             value = getattr(importlib.import_module(module), name)
             if value is not Any and (inspect.isclass(value) or inspect.isfunction(value)):
@@ -89,21 +89,6 @@ def public_names():
 @pytest.mark.parametrize("value", [*public_names(), MetricLearner.fit_supervised])
 def test_every_public_name_has_an_example(value):
     assert ">>>" in value.__doc__
-
-
-def diffs(path):
-    """The diffs on a page: the file that each changes, and the lines of it that are shown unchanged."""
-    for block in re.findall(r"```diff\n(.*?)```", path.read_text(), re.S):
-        first, *lines = block.splitlines()
-        yield first.removeprefix("--- "), [line[1:] for line in lines if line.startswith(" ")]
-
-
-def test_diffs_on_how_to_add_a_part_fit_the_files_they_change():
-    root = Path(__file__).parent.parent
-    found = list(diffs(root / "CONTRIBUTING.md"))
-    assert len(found) == 3
-    for name, unchanged in found:
-        assert "\n".join(unchanged) in (root / name).read_text()
 
 
 def quoted_warnings():

@@ -72,7 +72,7 @@ def as_real(name: str, value: Any) -> Vector:
 
 
 def check_kind(name: str, value: Any) -> None:
-    """Raise a ValueError for masked entries, dates and complex numbers, which NumPy converts without a word."""
+    """Raise a ValueError for masked entries, dates and complex numbers, which NumPy converts without a warning."""
     if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
         count = int(np.ma.getmaskarray(value).sum())
         raise ValueError(

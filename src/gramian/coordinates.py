@@ -47,7 +47,7 @@ SPREAD_ROWS = 1000
 
 
 class Units(NamedTuple):
-    """Powers of two that numbers are multiplied by, so that nothing is rounded: samples, and targets (a power of four).
+    """Factors of the samples and of the targets: powers of two and of four, which add no rounding error.
 
     A matrix (d, d) counts as the square of a sample.
 
@@ -101,6 +101,12 @@ class Coordinates:
         """Return coordinates of vectors (n, d) or matrices (n, d, d) in given units."""
         return cls(scale_data(X, units.data), units)
 
+    @classmethod
+    def with_same_matrix(cls, X: Any) -> Coordinates:
+        """Return coordinates of vectors (n, d) near 1 in which W is the same: targets take the square of their unit."""
+        unit = data_unit_of(X)
+        return cls.in_units(X, Units(unit, unit**2))
+
     def without_zero_columns(self, least: int) -> Coordinates:
         """Return coordinates of sparse samples without features that are 0 in all of them; the same, if few are left.
 
@@ -130,7 +136,7 @@ class Coordinates:
     def of_distances(
         cls, X: Any, *, in_span: bool, execution: Execution | None = None, unit: float | None = None
     ) -> Coordinates:
-        """Return centred coordinates of samples (n, d) in units near 1; in their span if that is asked for.
+        """Return centred coordinates of samples (n, d) in units near 1; in their span if `in_span` is True.
 
         Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is that
         of a stream.
@@ -256,7 +262,7 @@ def data_unit_of(X: Any, size: float | None = None) -> float:
 
 
 def scale_data(X: Any, unit: float) -> Features:
-    """Return the features of vectors (n, d) times a unit, or nodes for matrices (n, d, d), which are their own data."""
+    """Return the features of vectors (n, d) times a unit; those of matrices (n, d, d) are the unit vectors."""
     if X.ndim == 3:
         return Identity(X.shape[1], X.dtype)
     if unit != 1 and is_large_map(X) and 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype]:
@@ -267,7 +273,7 @@ def scale_data(X: Any, unit: float) -> Features:
 
 
 def unit_of(size: float, multiple: int) -> float:
-    """Return the power of two, its exponent a multiple, that brings a size near 1; 1 where it is near already.
+    """Return the power of two that brings a size near 1; its exponent is a multiple of `multiple`.
 
     Examples
     --------

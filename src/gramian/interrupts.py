@@ -9,7 +9,7 @@ from time import monotonic
 
 __all__ = ["interrupts_raised", "may_end_quietly"]
 
-#: A second Ctrl-C within so many seconds is raised, so that a program with many fits can be ended.
+#: A second Ctrl-C within this number of seconds is raised, so that a program with many fits can be ended.
 SECONDS = 3.0
 _raised: ContextVar[bool] = ContextVar("gramian_interrupts_raised", default=False)
 _last: list[float] = []

@@ -7,17 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.coordinates import Coordinates
-from gramian.execution import Execution, Serial, execution_for
+from gramian.execution import Execution, Serial
 from gramian.features import Features
-from gramian.measurements import Pairs
+from gramian.images import compute_image
 from gramian.objective import Problem
-from gramian.objective.terms import cut_evenly
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Parts", "SignedPairs", "Situation", "compute_image", "squared_distances"]
-
-#: The number of pairs whose distances are computed at a time.
-PAIRS_AT_A_TIME = 2**14
+__all__ = ["SignedPairs", "Situation"]
 
 
 class SignedPairs(NamedTuple):
@@ -90,66 +86,5 @@ class Situation(NamedTuple):
         return G if self.coordinates is None else self.coordinates.to_solver(G)
 
     def image(self, B: Matrix) -> Matrix:
-        """Return X B, shape (N, k), through the execution; one pass."""
+        """Return X B, shape (N, k), on the driver: for samples that are few; one pass."""
         return compute_image(self.features, B, self.execution)
-
-
-def compute_image(features: Features, B: Matrix, execution: Execution) -> Matrix:
-    """Return X B, shape (N, k), through an execution; one pass.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.execution import Serial
-    >>> from gramian.features import Array
-    >>> from gramian.situation import compute_image
-    >>> compute_image(Array(np.array([[1.0, 2.0]])), np.ones((2, 1)), Serial())
-    array([[3.]])
-    """
-    if hasattr(features, "execution"):
-        return features.image(B)
-    execution = execution_for(features, execution)
-    cuts = cut_evenly(features.shape[0], features.n_pieces)
-    pieces = execution.place([features.take(cut) for cut in cuts])
-    return np.concatenate(execution.run(image_rows, pieces, B=B)[1].parts)
-
-
-def squared_distances(Z: Matrix, pairs: Matrix, execution: Execution) -> Vector:
-    """Return the squared distances (m,) of pairs (m, 2) of rows of Z, through an execution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gramian.execution import Serial
-    >>> from gramian.situation import squared_distances
-    >>> squared_distances(np.array([[0.0], [3.0]]), np.array([[0, 1]]), Serial())
-    array([9.])
-    """
-    execution = execution_for(Z, execution)
-    cuts = cut_evenly(len(pairs), max(1, len(pairs) // PAIRS_AT_A_TIME))
-    pieces = execution.place([Pairs(pairs[cut]) for cut in cuts])
-    return np.concatenate(execution.run(predict_pairs, pieces, Z=Z)[1].parts)
-
-
-class Parts(NamedTuple):
-    """A total that is a list: the sum of two joins them.
-
-    Examples
-    --------
-    >>> from gramian.execution import add_totals
-    >>> from gramian.situation import Parts
-    >>> add_totals(Parts([1]), Parts([2, 3]))
-    Parts(parts=[1, 2, 3])
-    """
-
-    parts: list[Any]
-
-
-def image_rows(features: Features, *, B: Matrix) -> tuple[None, Parts]:
-    """Join the images of some rows."""
-    return None, Parts([features.image(B)])
-
-
-def predict_pairs(pairs: Pairs, *, Z: Matrix) -> tuple[None, Parts]:
-    """Join the squared distances of some pairs of rows of Z."""
-    return None, Parts([pairs.predict(Z)])

@@ -17,11 +17,11 @@ __all__ = [
     "Columns",
     "Span",
     "complete_factor",
-    "is_worth_it",
     "keep_columns",
     "leading_factor",
     "present_columns",
     "principal_components",
+    "should_drop_absent",
     "span_of",
 ]
 
@@ -104,11 +104,11 @@ def present_columns(X: Any) -> Columns | None:
     present = np.zeros(d, bool)
     present[X.indices] = True
     indices = np.flatnonzero(present)
-    return Columns(keep_columns(X, indices), indices, d) if is_worth_it(indices, d) else None
+    return Columns(keep_columns(X, indices), indices, d) if should_drop_absent(indices, d) else None
 
 
-def is_worth_it(indices: Vector, n_features: int) -> bool:
-    """Return True if so few of many features occur that the others are left out."""
+def should_drop_absent(indices: Vector, n_features: int) -> bool:
+    """Return True if features that never occur are worth leaving out: there are many of them."""
     return n_features > WIDE and 0 < len(indices) <= MOST_PRESENT * n_features
 
 
@@ -185,21 +185,20 @@ def left_singular_vectors(features: Features) -> LeftVectors:
     return LeftVectors(V[:, ::-1], np.sqrt(np.where(values > rounding, values, 0))[::-1])
 
 
-def leading_factor(factor: Matrix, Z: Matrix, rank: int | None) -> Matrix:
-    """Return the factor (d, r) of the leading principal components of mapped samples Z = X G, for G (d, k), k >= r.
+def leading_factor(factor: Matrix, covariance: Matrix, rank: int | None) -> Matrix:
+    """Return the factor (d, r) of the leading principal components of mapped samples X G, for G (d, k), k >= r.
 
-    Directions in which the samples do not vary are replaced by small ones that are orthogonal to all others. None
-    stands for r = k.
+    `covariance` (k, k) is that of the mapped samples. Directions in which they do not vary are replaced by small ones
+    that are orthogonal to all others. None stands for r = k.
 
     Examples
     --------
     >>> import numpy as np
     >>> from gramian.span import leading_factor
-    >>> Z = np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]])
-    >>> np.abs(leading_factor(np.eye(2), Z, 1)).ravel()
+    >>> np.abs(leading_factor(np.eye(2), np.diag([1.0, 9.0]), 1)).ravel()
     array([0., 1.])
     """
-    values, reduced = principal_components(factor, Z, rank)
+    values, reduced = principal_components(factor, covariance, rank)
     n_kept = int(np.sum(values > LEAST_SPREAD**2 * values[0])) if values[0] > 0 else 0
     return reduced if n_kept == len(values) else complete_factor(reduced[:, :n_kept], len(values))
 
@@ -211,10 +210,9 @@ class Components(NamedTuple):
     factor: Matrix
 
 
-def principal_components(factor: Matrix, Z: Matrix, rank: int | None) -> Components:
-    """Return the leading principal components of mapped samples Z = X G, for G (d, k); None stands for all k."""
-    moment = np.cov(np.asarray(Z, np.float64), rowvar=False, bias=True).reshape(Z.shape[1], Z.shape[1])
-    values, vectors = np.linalg.eigh(moment)
+def principal_components(factor: Matrix, covariance: Matrix, rank: int | None) -> Components:
+    """Return the leading principal components of mapped samples X G of a covariance (k, k); None stands for all k."""
+    values, vectors = np.linalg.eigh(covariance)
     kept = slice(None, None, -1) if rank is None else slice(None, -rank - 1, -1)
     return Components(values[kept], np.ascontiguousarray(np.dot(factor, vectors[:, kept].astype(factor.dtype))))
 

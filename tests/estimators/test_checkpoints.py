@@ -27,7 +27,7 @@ class Stop(Exception):
 
 
 class StopAt:
-    """A callback that raises after so many records."""
+    """A callback that raises after a number of records."""
 
     def __init__(self, count):
         self.count, self.seen = count, 0
@@ -39,7 +39,7 @@ class StopAt:
 
 
 def fit_in_pieces(model, fit, path, length):
-    """Return the model, fitted in several runs of so many records each, and the number of runs."""
+    """Return the model, fitted in several runs of a number of records each, and the number of runs."""
     for runs in range(1, 200):
         model.set_params(checkpoint=path, checkpoint_every=1e6, callback=StopAt(length))
         try:
@@ -363,7 +363,7 @@ def data_of(name):
 
 
 def run_script(name, path, after, by, script=SCRIPT):
-    """Run a fit in a process of its own, and send it a signal after so many lines; return its lines and code."""
+    """Run a fit in a process of its own, and send it a signal after a number of lines; return its lines and code."""
     command = [sys.executable, "-W", "ignore", "-c", script, name, str(path)]
     folders = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parent.parent), *sys.path])
     environment = os.environ | {"PYTHONPATH": folders}

@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed: 
 
 @contextmanager
 def time_limit(seconds):
-    """Raise a TimeoutError in the block after so many seconds."""
+    """Raise a TimeoutError in the block after a number of seconds."""
 
     def expire(number, frame):
         raise TimeoutError(f"nothing came back for {seconds} s")

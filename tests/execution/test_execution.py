@@ -35,7 +35,7 @@ def one_blas_thread():
 
 
 def blocks_of(kind, rng):
-    """Blocks of so many samples and measurements that they are worked on in several pieces."""
+    """Blocks that are large enough to be worked on in several pieces."""
     X = rng.standard_normal((20000, 6))
     if kind == "each":
         return [Block(Array(X), [Term(Each(20000), rng.random(20000))])]

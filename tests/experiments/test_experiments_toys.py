@@ -125,7 +125,7 @@ def test_lambda_is_judged_by_its_records():
 
 
 def curve_rows(seconds, overhead):
-    """Rows of algorithms that arrive after so many seconds; overhead is what p = 1 costs a sample, p = 32 being 1."""
+    """Rows of algorithms that arrive after these seconds; overhead is what p = 1 costs a sample, p = 32 being 1."""
     rows = [
         {"kind": "curve", "seed": 0, "floor": 1.0, "geometry": geometry, "method": method}
         | {"seconds": [0, 0, s], "rounds": [0, 0, 3], "errors": [9, 9, 1.01 if method == "batch" else 1.05]}

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gramian
 from gramian import plotting
-from gramian.plotting.fits import spaced
+from gramian.plotting.fits import select_labelled_ranks
 from gramian.plotting.style import COLOURS, look_of
 
 matplotlib.use("Agg")
@@ -179,8 +179,8 @@ def test_the_rank_curve_shows_errors_with_their_spread(chosen):
 
 def test_labels_of_ranks_do_not_overlap():
     ranks = np.array([1, 2, 3, 5, 8, 12, 13])
-    assert spaced(ranks, 13, logarithmic=True) == [1, 2, 3, 5, 8, 13]
-    assert spaced(ranks, 12, logarithmic=True) == [1, 2, 3, 5, 8, 12]
+    assert select_labelled_ranks(ranks, 13, logarithmic=True) == [1, 2, 3, 5, 8, 13]
+    assert select_labelled_ranks(ranks, 12, logarithmic=True) == [1, 2, 3, 5, 8, 12]
 
 
 def test_features_are_ordered_by_their_share(wine):

@@ -3,7 +3,7 @@ import pytest
 
 from gramian.starts import initial_factor
 
-from helpers import dense, make_problem, rank_one, regression
+from helpers import EXAMPLES, make_problem, rank_one, regression
 
 
 @pytest.mark.parametrize("name", ["spectral", "random", "pca", "identity"])
@@ -57,4 +57,4 @@ def test_bad_names_are_refused(rng):
     with pytest.raises(ValueError, match=r"init='lucky' is unknown. Choose one of 'auto', 'spectral'"):
         initial_factor("lucky", rank_one(X, y), 2, rng)
     with pytest.raises(ValueError, match="init='pca' is unknown"):
-        initial_factor("pca", make_problem(dense(rng, np.float64), rng), 2, rng)
+        initial_factor("pca", make_problem(EXAMPLES["dense"](rng, np.float64), rng), 2, rng)

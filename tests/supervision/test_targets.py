@@ -55,7 +55,7 @@ def test_the_supervision_can_be_given_as_an_object(ring, rng):
     assert learner.history_["cost"][-1] < 0.5 * learner.history_["cost"][0]
     situation = Situation(Array(X), rng)
     begun = Targets(y).validate(400).begin(situation, np.eye(12)[:, :2])
-    assert begun.supervision.error(X @ begun.start) < 0.5
+    assert begun.supervision.error(situation, begun.start) < 0.5
 
 
 def test_samples_without_weight_are_neighbours_only(ring):

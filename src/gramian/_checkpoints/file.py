@@ -77,12 +77,12 @@ def read_file(path: Path) -> Stored:
     except OSError as error:
         if type(error) is not OSError:
             raise
-        raise damaged(path, error) from error
+        raise damage_error(path, error) from error
     except MemoryError:
         raise
     except Exception as error:
         # `zipfile`, `zlib` and `json` raise what they like on other files.
-        raise damaged(path, error) from error
+        raise damage_error(path, error) from error
     if header["format"] != FORMAT:
         raise CheckpointDamaged(
             f"checkpoint={str(path)!r} has format {header['format']}, but this version reads {FORMAT}. Delete the file "
@@ -91,7 +91,7 @@ def read_file(path: Path) -> Stored:
     return Stored(header, arrays)
 
 
-def damaged(path: Path, cause: Exception) -> CheckpointDamaged:
+def damage_error(path: Path, cause: Exception) -> CheckpointDamaged:
     """Return the error for a file that is no checkpoint."""
     words = (str(cause) or type(cause).__name__).rstrip(". ")
     return CheckpointDamaged(

@@ -55,7 +55,7 @@ class Done(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where the part with this key stands: what it offered, and the records and passes in the journal by then."""
+    """The state of the part of a fit with this key: what it offered, and the records and passes of the journal then."""
 
     key: str
     value: Any
@@ -207,7 +207,7 @@ class Checkpoint:
 
     @contextmanager
     def _part(self, name: str) -> Iterator[str]:
-        """Enter a part of the fit, and yield its key: the names and numbers of the parts around it and its own."""
+        """Enter a part of the fit, and yield its key: its name and number, after those of the parts that contain it."""
         around = "/".join([*self._path, name])
         number = self._counts.get(around, 0)
         self._counts[around] = number + 1
@@ -239,13 +239,13 @@ class Checkpoint:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a file, if there is one, and parts of it that processes left that were killed as they wrote."""
+    """Remove a file, if there is one, and the partial files of processes that were killed while they wrote it."""
     for each in (path, *path.parent.glob(f"{escape(path.name + PART)}*.part")):
         each.unlink(missing_ok=True)
 
 
 def copy_generators(value: Any) -> Any:
-    """Return a value with the random generators in it, and in tuples in it, copied: a fit goes on to draw from them."""
+    """Return a value with copies of its random generators, also of those in tuples, from which a fit draws further."""
     if isinstance(value, np.random.Generator):
         return np.random.Generator(deepcopy(value.bit_generator))
     if type(value) is tuple:

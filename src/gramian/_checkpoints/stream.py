@@ -64,12 +64,12 @@ class StreamCheckpoint:
         return self.seen == self.learned
 
     def count(self, batch: Any) -> None:
-        """Count a batch, and remember what it looks like."""
+        """Count a batch, and keep its fingerprint."""
         self.seen += 1
         self._hash.update(repr(describe_batch(batch)).encode())
 
     def advance(self, batch: Any, fitted: dict[str, Any]) -> None:
-        """Take what is fitted after a batch, and write it if it is time to."""
+        """Take the state after a batch, and write it if the last one was written long enough ago."""
         self.count(batch)
         self.fitted, self._changed = fitted, True
         if perf_counter() - self._last >= max(self.every, self._took * (1 / LARGEST_SHARE - 1)):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from gramian.checks import as_numbers
+from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.estimators._distance import calibrate_on_pairs
@@ -264,9 +265,10 @@ def check_distinct_pairs(apart: Vector) -> None:
         raise ValueError("the samples of every pair coincide: no distance can be learned from them.")
 
 
-def store_matrix(learner: Any, A: Matrix) -> None:
-    """Set `components_` to the symmetric root of A (d, d)."""
-    learner.components_ = symmetric_root(A)
+def store_matrix(learner: Any, A: Matrix, coordinates: Coordinates | None = None) -> None:
+    """Set `components_` to the symmetric root of A (d, d), which was learned in some coordinates of the samples."""
+    root = symmetric_root(A)
+    learner.components_ = root if coordinates is None else coordinates.to_user(root)
     learner._n_features_out = len(A)
 
 

@@ -18,7 +18,7 @@ from gramian.baselines._pair_learning import (
     store_matrix,
 )
 from gramian.checks import check_number, check_powers
-from gramian.coordinates import data_unit_of
+from gramian.coordinates import Coordinates
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs
 from gramian.types import Matrix, Vector
@@ -127,15 +127,17 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
         check_powers("X", X, 2)
-        unit = data_unit_of(X)
-        A = resolve_prior(self.prior, X * unit)
-        # A prior that is made from the data follows its unit; else distances do, with their targets.
-        follows = isinstance(self.prior, str) and self.prior == "covariance"
-        scaled = replace(given, target_unit=1.0 if follows else unit**2)
-        constraints, given = resolve_constraints(X * unit, scaled, A, None)
+        coordinates = Coordinates.with_same_matrix(X)
+        if isinstance(self.prior, str) and self.prior == "covariance":
+            # A prior that is made from the data follows its unit: then distances do not.
+            coordinates = coordinates.with_target_unit(1.0)
+        X = coordinates.features.dense()
+        A = resolve_prior(self.prior, X)
+        scaled = replace(given, target_unit=coordinates.units.target)
+        constraints, given = resolve_constraints(X, scaled, A, None)
         self.__dict__.update(given.summary())
         self._project(A, constraints)
-        store_matrix(self, A * unit**2 if follows else A)
+        store_matrix(self, A, coordinates)
 
     def _project(self, A: Matrix, constraints: Constraints) -> None:
         """Project A (d, d), in place, cyclically onto the constraints until the dual variables converge."""

@@ -10,10 +10,9 @@ import numpy as np
 from gramian._kernels.logdet import logdet_sweep
 from gramian.baselines._endings import Cycles, store_ending, warn_unless_converged
 from gramian.checks import check_number
-from gramian.coordinates import unit_of
+from gramian.coordinates import Coordinates
 from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
-from gramian.extremes import largest
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator
@@ -207,10 +206,11 @@ class LogDetKL(KernelMap):
         apart = Pairs(constraints.pairs).predict(start) > kernel.rounding
         self.dual_ = np.zeros(len(constraints.pairs))
         # Squared distances near 1: their inverses and their products stay in the range of numbers.
-        unit = unit_of(largest(start), 1)
-        scaled = constraints._replace(target=constraints.target * unit**2)
-        core, dual, sweeps = self._project(start * unit, KernelPairs(*(column[apart] for column in scaled)), rng)
-        self.dual_[apart] = dual * unit**2
+        coordinates = Coordinates.with_same_matrix(start)
+        scaled = constraints._replace(target=coordinates.targets(constraints.target, name="target"))
+        used = KernelPairs(*(column[apart] for column in scaled))
+        core, dual, sweeps = self._project(coordinates.features.dense(), used, rng)
+        self.dual_[apart] = dual * coordinates.units.target
         values, vectors = np.linalg.eigh(core)
         embedding = start @ (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
         with np.errstate(over="ignore"):

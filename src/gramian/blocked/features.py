@@ -27,7 +27,7 @@ from gramian.execution.dask import Dask
 from gramian.execution.held import Placed
 from gramian.extremes import Extremes
 from gramian.objective import make_explicit
-from gramian.span import WIDE, Columns, is_worth_it
+from gramian.span import WIDE, Columns, should_drop_absent
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["BlockedFeatures"]
@@ -119,7 +119,7 @@ class BlockedFeatures:
         if any(each is None for each in found):
             return None
         indices = np.unique(np.concatenate(found))
-        if not is_worth_it(indices, self.n_features):
+        if not should_drop_absent(indices, self.n_features):
             return None
         fewer = self.like(self.execution.run(keep_present, self.shards, indices=indices)[0])
         fewer.n_features, fewer.columns = len(indices), None
@@ -147,7 +147,7 @@ class BlockedFeatures:
         return self
 
     def centred(self) -> BlockedFeatures:
-        """Return the samples less their mean; copied on the workers if they are few, or if rounding would tell."""
+        """Return the samples less their mean; copied on the workers if few, or if rounding errors would matter."""
         n = len(self)
         mean = self.execution.run(sum_columns, self.shards)[1] / n
         some = self.take(np.arange(0, n, -(-n // 1000)))
@@ -194,7 +194,7 @@ class BlockedFeatures:
         return owners, [rows[cuts[b] : cuts[b + 1]] - self.edges[b] for b in owners]
 
     def place_with(self, cut: Any, values: Any = None) -> Placed:
-        """Return shards of what cut(features, values) makes of each block, where values (N, ...) belong to samples.
+        """Return shards of the pieces cut(features, values) of each block; values (N, ...) have a row for each sample.
 
         `cut` returns a list of pieces.
         """

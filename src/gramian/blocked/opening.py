@@ -139,7 +139,7 @@ def gather_values(values: Any) -> Any:
 
 
 def name_target(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return samples in Parquet files as a table, if y is the name of a column in them, and None; else both as given.
+    """Return X and y. If y names a column of the Parquet files X, return a table with this target, and None.
 
     Examples
     --------

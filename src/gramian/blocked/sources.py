@@ -22,7 +22,7 @@ FILES = (".npy", ".parquet")
 
 
 class Source(NamedTuple):
-    """A block: how errors call it, and what it is made from, a path, a matrix, or an object that Dask computes."""
+    """A block of samples: its name in errors, and its origin, a path, a matrix or an object that Dask computes."""
 
     name: str
     value: Any
@@ -39,7 +39,7 @@ class TableFile(NamedTuple):
     named: bool
 
     def read(self) -> Any:
-        """Return the features (n, d) of all rows, NaN where they are missing; a data frame if each column is one."""
+        """Return the features (n, d) of all rows, NaN where missing; as a data frame if each column is a feature."""
         table = open_table(self.path, self.target, columns=self.columns, dtype=self.dtype, allow_missing=True)
         X = np.concatenate([np.empty((0, table.n_features), self.dtype), *(batch.X for batch in table)])
         if not self.named:

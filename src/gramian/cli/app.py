@@ -104,7 +104,7 @@ def fit(
         Path | None, typer.Option(help="CSV of row numbers: anchor, near, far.", show_default=False)
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Read all rows in chunks; constant memory.")] = False,
-    max_rows: Annotated[int, typer.Option(min=0, help="Learn from so many random rows; 0 for all.")] = 200_000,
+    max_rows: Annotated[int, typer.Option(min=0, help="Learn from at most N random rows; 0: from all.")] = 200_000,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Store the state here; the same command goes on.", show_default=False)
     ] = None,
@@ -178,7 +178,7 @@ def evaluate(
     components: Annotated[int, typer.Option("--components", "-r", min=1, help="Numbers a sample.")] = 2,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     neighbours: Annotated[int, typer.Option("--neighbours", "-k", min=1, help="Neighbours that vote.")] = 5,
-    max_rows: Annotated[int, typer.Option(min=0, help="Use so many random rows; 0 for all.")] = 2000,
+    max_rows: Annotated[int, typer.Option(min=0, help="Use at most N random rows; 0: all.")] = 2000,
     text: Text = None,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
@@ -224,7 +224,7 @@ def report(
         str | None, typer.Option(help="Rows are pictures, e.g. 8x8.", metavar="HxW", show_default=False)
     ] = None,
     title: Annotated[str | None, typer.Option(help="The heading.", show_default=False)] = None,
-    max_rows: Annotated[int, typer.Option(min=0, help="Show so many random rows.")] = 2000,
+    max_rows: Annotated[int, typer.Option(min=0, help="Show at most N random rows.")] = 2000,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
 ) -> None:

@@ -43,7 +43,7 @@ FIRST, CHUNK = 20_000, 20_000
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a fit."""
+    """The options of a fit."""
 
     path: Path
     out: Path
@@ -137,7 +137,9 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
         bar.advance(1)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.result_type(X.dtype, np.float32))
     if request.components != "auto" and int(request.components) > X.shape[1]:
-        raise Mistake(f"--components {request.components} exceeds the {X.shape[1]} features. Choose at most so many.")
+        raise Mistake(
+            f"--components {request.components} exceeds the {X.shape[1]} features. Choose at most {X.shape[1]}."
+        )
     learner = make_learner(request, execution)
     if request.pairs is not None:
         tuples = read_tuples(request.pairs, 2, table.n_rows)

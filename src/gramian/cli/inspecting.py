@@ -77,7 +77,7 @@ def show_model(path: Path) -> None:
     rows = [["class", header.class_name.rsplit(".", 1)[-1]]]
     if header.steps:
         rows.append(["steps", ", ".join(step.rsplit(".", 1)[-1] for step in header.steps)])
-    rows += [["features", shown(header.n_features)], ["components", shown(header.rank)]]
+    rows += [["features", format_number(header.n_features)], ["components", format_number(header.rank)]]
     model = load_model(path)
     # Other estimators have files too: the header tells of them.
     with contextlib.suppress(Mistake):
@@ -88,7 +88,7 @@ def show_model(path: Path) -> None:
 
 
 def describe_learner(model: Any) -> list[list[str]]:
-    """Return what a learned distance tells of itself, a name and a text each."""
+    """Return the properties of a learned distance, a name and a text each."""
     learner = learner_of(model)
     rows, names = [], getattr(model.steps[0][1] if hasattr(model, "steps") else model, "feature_names_in_", None)
     if names is not None:
@@ -111,6 +111,6 @@ def describe_learner(model: Any) -> list[list[str]]:
     return rows
 
 
-def shown(value: Any) -> str:
+def format_number(value: Any) -> str:
     """Return a number as text, and a dash if it is not known."""
     return "-" if value is None else str(value)

@@ -86,7 +86,7 @@ class Counted:
         self.reach(self.done + amount, name)
 
     def reach(self, done: float, name: str = "") -> None:
-        """Show that so much of the work is done."""
+        """Show that an amount `done` of the work is done."""
         self.done = max(min(done, self.total), self.done)
         if self._bar is not None:
             if name:

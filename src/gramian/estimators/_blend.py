@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gramian.estimators._learning import Learned, compute_start, learn_by_plan, most_iterations
+from gramian.images import total_variance
 from gramian.situation import Situation
 from gramian.solvers import Ending, Journal
 from gramian.supervision import Plan
@@ -76,7 +77,7 @@ def average_distances(situation: Situation, factors: Sequence[Matrix]) -> Matrix
     """
     n = situation.features.shape[0]
     some = situation.features.take(np.arange(0, n, -(-n // SAMPLED)))
-    spreads = [float(np.sum(np.var(some.image(G), axis=0, dtype=np.float64))) for G in factors]
+    spreads = [total_variance(some, G, situation.execution) for G in factors]
     if not all(0 < spread < np.inf for spread in spreads):
         return factors[0]
     scaled = [

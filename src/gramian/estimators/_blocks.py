@@ -29,7 +29,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
-    """Yield samples on workers, and what belongs to them on the driver; data that is not in blocks as it is.
+    """Yield samples in blocks on workers, with their targets and weights on the driver; other data unchanged.
 
     After a fit from blocks the estimator has `blocks_`, which says how its measurements lie in them.
     """
@@ -47,7 +47,7 @@ def open_data(estimator: Any, X: Any, *values: Any) -> Iterator[Opened]:
 
 @contextmanager
 def close_own_cluster(estimator: Any) -> Iterator[None]:
-    """Return a context that closes the cluster which the execution of an estimator starts by itself in it."""
+    """Return a context at whose end a cluster is closed, if the execution of the estimator started it inside."""
     execution = estimator.n_jobs
     running = not isinstance(execution, Dask) or execution.running
     try:
@@ -78,7 +78,7 @@ def check_jobs(estimator: Any, X: Any) -> None:
 
 
 def gather_beside(X: Any, y: Any, *values: Any) -> tuple[Any, ...]:
-    """Return y and more of samples in blocks as arrays on the driver; beside other samples as it is.
+    """Return y and further values of samples in blocks as arrays on the driver; those of other samples unchanged.
 
     If y is None, and X is a table with a target, y is read from there.
     """

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "choose_plan"]
 
-#: A trial uses at most so many samples, of which a third is held out.
+#: The largest number of samples of a trial, and the share of them that is held out.
 PART, HELD_OUT = 1800, 1 / 3
-#: If there are more samples, so many of them are held out too; they have at most so many entries.
+#: The largest number of further samples that are held out, if there are more; and that of their entries.
 MORE_HELD_OUT, MOST_ENTRIES = 2400, 2**22
-#: With few samples, trials are repeated with other held-out ones, until so many were held out.
+#: With few samples, trials are repeated with other held-out ones, until ENOUGH were; at most MOST_SPLITS times.
 ENOUGH, MOST_SPLITS = 600, 8
-#: Of a rare class a part has so many samples, if there are as many.
+#: The least number of samples of a class in a trial, if there are as many.
 LEAST_OF_A_CLASS = 6
 #: With fewer held-out samples than this nothing is compared.
 FEWEST = 10
@@ -44,7 +44,7 @@ FEWEST = 10
 TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.25, 2.0, 1.0
 #: A plan is not tried further if its error is above the lowest by more than this number of standard errors.
 BEHIND = 2.0
-#: Votes of so many nearest neighbours are compared; the mean of their errors is less noisy than one error.
+#: The numbers of nearest neighbours whose votes are compared; the mean of their errors is less noisy than one error.
 NEIGHBOURS = (1, 3, 5, 7, 9)
 #: With more features than this the samples are not compared in plain Euclidean distance.
 LARGEST_EUCLID = 2000
@@ -208,7 +208,10 @@ class Split(NamedTuple):
 
 
 def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list[Split]:
-    """Return splits of a part of the samples; several where few are held out, with so many more if there are."""
+    """Return splits of a part of the samples; several where few are held out.
+
+    Each holds out at most `more` of the other samples too.
+    """
     n = len(labels)
     size = min(n, PART)
     count = int(np.clip(-(-ENOUGH // max(int(size * HELD_OUT), 1)), 1, MOST_SPLITS))
@@ -216,9 +219,9 @@ def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list
 
 
 def draw_split(labels: Vector, size: int, rng: np.random.Generator, more: int = 0) -> Split:
-    """Return a split of so many samples, with the classes in their proportions; two of each class are not held out.
+    """Return a split of `size` samples, with the classes in their proportions; two of each class are not held out.
 
-    At most so many more of the other samples are held out too.
+    At most `more` of the other samples are held out too.
     """
     drawn = rng.permutation(len(labels))
     order = drawn[:size]
@@ -343,6 +346,7 @@ class Trial:
 
         Held-out samples count by their weights.
         """
+        # Trials have few samples: their images may come to the driver.
         queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
         near = self.labels[nearest(self.situation.image(factor), queries, max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
@@ -351,7 +355,7 @@ class Trial:
 
 
 def nearest(Z: Matrix, queries: Matrix, count: int) -> Matrix:
-    """Return the indices of the rows of Z (n, r) nearest to each query (m, r), nearest first, at most so many."""
+    """Return the indices of the rows of Z (n, r) nearest to each query (m, r), at most `count`, nearest first."""
     count, unit = min(count, len(Z)), Z.dtype.type(unit_of(largest(Z), 1))
     # Neighbours do not depend on the scale; squares in units near 1 do not overflow.
     Z, queries = Z * unit, queries * unit

@@ -167,7 +167,7 @@ class FitsByFolds:
         return self._choose(task, check_cv(self.cv).split(X, y, groups))
 
     def _fit_tuples(self, X: Any, tuples: Any, y: Any, sample_weight: Any, size: int, groups: Any = None) -> Self:
-        """Choose by held-out tuples of so many points, and learn from all; pairs are split by their signs."""
+        """Choose by held-out tuples of `size` points, and learn from all; pairs are split by their signs."""
         X, tuples, y = tuples_of_points(X, tuples, y, self.preprocessor, size)
         X = validate_input(self, X, **INPUT_KINDS)
         tuples = CHECKS[size](tuples, X.shape[0])

@@ -20,7 +20,7 @@ __all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities",
 
 # An embedding whose size is off by this factor is rescaled.
 FAR = 1024.0
-# An embedding is shifted by at most so many times its size.
+# An embedding is shifted by at most this multiple of its size.
 LARGEST_SHIFT = 1e3
 
 

@@ -321,7 +321,7 @@ class Compared(NamedTuple):
 
 
 def order_of(near: Vector, far: Vector) -> Vector:
-    """Return +1 where the far points of tuples are farther apart than the near ones, else -1, also if equal; (m,)."""
+    """Return +1 where the far points of a tuple are farther apart than the near ones, and -1 elsewhere; (m,)."""
     return np.where(near < far, 1, -1)
 
 

@@ -34,7 +34,7 @@ def html_of(estimator: BaseEstimator) -> str:
 
 
 def mimebundle_of(estimator: BaseEstimator, **kwargs: Any) -> dict[str, str]:
-    """Return what Jupyter shows of an estimator, as text and, unless scikit-learn is set to text, as HTML."""
+    """Return the texts that Jupyter shows of an estimator: plain and, unless scikit-learn is set to text, HTML."""
     bundle = {"text/plain": repr(estimator)}
     if get_config()["display"] == "diagram":
         bundle["text/html"] = html_of(estimator)

@@ -72,7 +72,7 @@ class InputKernel(NamedTuple):
     def decompose(self, X: Any, count: int | None = None) -> DecomposedKernel:
         """Return the kernel (n, n) of the samples, with the eigendecomposition of the centred kernel.
 
-        With a count, only so many leading eigenvectors are computed.
+        With a count, only the leading eigenvectors of this number are computed.
         """
         self.check_settings()
         if isinstance(self.kernel, str) and not self.precomputed:

@@ -23,8 +23,8 @@ from gramian.warn import warn_user
 __all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
 
 PAIRS_PER_SAMPLE = 20
-# Images so many times as far from the mean as those of training samples are extrapolated. Kernels that are 1 at
-# distance 0 and vanish far away say nothing of samples whose values are below this.
+# Images farther from the mean than OUTSIDE times those of training samples are extrapolated. LOCAL kernels are 1 at
+# distance 0 and vanish far away: they say nothing of samples whose values are below ALONE.
 OUTSIDE, LOCAL, ALONE = 5.0, ("rbf", "laplacian"), 1e-6
 
 

@@ -10,13 +10,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
 from gramian.estimators._rounds import supervise_by_labels
+from gramian.execution import Serial
+from gramian.features import as_features
+from gramian.images import image_covariance
 from gramian.span import LEAST_SPREAD, principal_components
 from gramian.supervision import GivenPairs, GivenQuadruplets, GivenTriplets, Plan, Supervision, Targets
 from gramian.supervision.tuples import put_near_first
@@ -279,5 +281,6 @@ def reduce_factor(factor: Matrix, X: Any, rank: int | None) -> Matrix | None:
 
     Returns None if the mapped samples vary in fewer than r directions.
     """
-    variances, reduced = principal_components(factor, (X @ factor) if issparse(X) else np.dot(X, factor), rank)
+    covariance = image_covariance(as_features(X), factor, Serial())
+    variances, reduced = principal_components(factor, covariance, rank)
     return reduced if variances[-1] > LEAST_SPREAD**2 * variances[0] else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from gramian.certificate import Certifier, append_column
 from gramian.geometries import Geometry
+from gramian.images import Parts
 from gramian.objective import Block, Evaluation, Problem, Term
 from gramian.solvers import Journal, Solver, minimize
 from gramian.starts.kernel_pca import TooFewDirections
@@ -243,12 +244,19 @@ def select_by_one_standard_error(path: list[Step]) -> Step:
 
 
 def losses_of(problem: Problem, factor: Matrix) -> Vector:
-    """Return the weighted losses of the measurements of a problem, without those of weight 0."""
-    term, features = problem.count(1).sampled, problem.blocks[0].features
-    weighted = np.flatnonzero(term.weight)
-    prediction = term.predict(features.image(factor)).astype(np.float64)
-    values = term.loss(prediction, term.target.astype(np.float64), term.sense).value
-    return (term.weight * values)[weighted].astype(np.float64)
+    """Return the weighted losses of the measurements of a problem, without those of weight 0; always in one order."""
+    return np.concatenate(problem.count(1).run(join_losses, factor=factor)[1].parts)
+
+
+def join_losses(block: Block, *, factor: Matrix) -> tuple[None, Parts]:
+    """Join the weighted losses of the measurements of a block, without those of weight 0."""
+    return None, Parts(block.team.map(weighted_losses, block.terms, block.predict(block.image(factor))))
+
+
+def weighted_losses(term: Term, prediction: Vector) -> Vector:
+    """Return the weighted losses of the measurements of a term, without those of weight 0, in float64."""
+    values = term.loss(prediction.astype(np.float64), term.target.astype(np.float64), term.sense).value
+    return (term.weight * values)[np.flatnonzero(term.weight)].astype(np.float64)
 
 
 def is_auto(rank: Any) -> bool:

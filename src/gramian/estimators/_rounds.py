@@ -35,7 +35,7 @@ MOST_DIRECTIONS = 1000
 
 
 class Validated(NamedTuple):
-    """Samples (n, d), an array or a sparse matrix, and what is asked of them, both validated."""
+    """Samples (n, d), an array or a sparse matrix, and their supervision, both validated."""
 
     X: Any
     supervision: Supervision
@@ -71,7 +71,7 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
 def validate_samples(
     learner: Any, X: Any, supervision: Supervision, *, reset: bool, checked: bool = False, in_span: bool = True
 ) -> Validated:
-    """Return validated samples (n, d) and what is asked of them; labels are validated with the samples.
+    """Return validated samples (n, d) and their supervision; labels are validated with the samples.
 
     `in_span` is True if the distance will be learned in the span of the samples, where that is smaller.
     With `checked` the samples, and labels if there are any, are validated already.
@@ -116,7 +116,7 @@ def check_directions(X: Any, in_span: bool) -> None:
 
 
 def check_loss(loss: Any, supervision: Supervision) -> None:
-    """Raise a ValueError if another loss than squares is asked for, and the supervision would ignore it."""
+    """Raise a ValueError if the loss is not the squared one, and the supervision would ignore it."""
     if not supervision.uses_loss and not isinstance(resolve_part("loss", loss, LOSSES, Loss), Squared):
         name = next(
             (key for key, kind in SUPERVISIONS.items() if type(supervision) is kind), type(supervision).__name__

@@ -53,7 +53,7 @@ class Chunk(NamedTuple):
     sample_weight: Vector | None
 
     def suffices(self, least: int = 0) -> bool:
-        """Return True if a distance can be learned from these samples, and they are at least so many.
+        """Return True if a distance can be learned from these samples, and there are at least `least` of them.
 
         Those of positive weight must have two classes, one of them two samples.
         """
@@ -107,7 +107,7 @@ class TupleChunk(NamedTuple):
         return TupleChunk(stack(self.X, other.X), tuples, join_weights(self, other), *rest)
 
     def supervise(self, given: Any) -> Any:
-        """Return a supervision by given tuples with these in place of its own."""
+        """Return a supervision by given tuples, with its tuples replaced by these."""
         parts = {"sample_weight": self.sample_weight, self.name: self.tuples}
         if self.name == "pairs":
             parts |= {"y": self.y, "target": self.target, "sense": self.sense}
@@ -179,7 +179,7 @@ def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
 
 
 def check_kept(learner: Any, n_features: int) -> None:
-    """Raise a ValueError if a learner could not learn from what it keeps, whatever comes later."""
+    """Raise a ValueError if a learner cannot learn from the samples that it keeps, whatever batches follow."""
     check_metric_settings(learner)
     check_components(learner.n_components, n_features, learner._resolve_geometry())
 
@@ -227,7 +227,7 @@ def count_rows(X: Any) -> int:
 
 
 def can_learn(given: Any, n_samples: int, least: int) -> bool:
-    """Return True if tuples of so many samples, and at least so many, can be learned from.
+    """Return True if a distance can be learned from tuples of `n_samples` samples; `least` are needed.
 
     Pairs with signs must be near and far ones, unless bounds are known. Their arrays need not be valid.
     """
@@ -255,7 +255,7 @@ def read_tuple_chunk(learner: Any, X: Any, given: Any, name: str) -> TupleChunk:
 
 
 def check_number_kept(chunk: TupleChunk) -> None:
-    """Raise a ValueError if so many tuples would have to be kept."""
+    """Raise a ValueError if more than MOST_KEPT tuples would have to be kept."""
     if len(chunk.tuples) > MOST_KEPT:
         raise ValueError(
             f"{len(chunk.tuples)} {chunk.name} of the stream would have to be kept, more than {MOST_KEPT}: they have "

@@ -22,7 +22,7 @@ class LearnsFromTuples:
     def _fit(
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
-        """Learn from samples (n, d) and what is asked of them."""
+        """Learn from samples (n, d) and their supervision."""
         raise NotImplementedError
 
     def fit_supervised(self, X: Any, supervision: Supervision) -> Self:

@@ -27,7 +27,7 @@ from gramian.warn import warn_user
 __all__ = ["SubspaceTracker"]
 
 STEPS = ("averaged", "greedy")
-#: A checkpoint is offered the state after so many rows.
+#: The number of rows after which the state is offered to a checkpoint.
 STORED_ROWS = 1 << 14
 
 

@@ -232,7 +232,7 @@ class Dask:
         return kept, next(iter(merge_totals(count, self.gather(totals)).totals.values()))
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """Return the results of futures; what is lost for good is said so, and is not waited for."""
+        """Return the results of futures; raise a RuntimeError if data of the driver is lost with a worker."""
         from concurrent.futures import CancelledError
 
         try:

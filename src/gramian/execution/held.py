@@ -202,6 +202,6 @@ def merge(*shards: Held) -> Held:
 
 
 def collect(*shards: Held) -> Held:
-    """Return shards in one object, each by itself."""
+    """Return shards as one object that keeps them apart."""
     pieces = [piece for shard in shards for piece in shard.pieces]
     return Held(pieces, None, [len(shard.pieces) for shard in shards], shared=shards[0].shared)

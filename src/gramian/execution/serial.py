@@ -11,7 +11,7 @@ __all__ = ["Serial"]
 
 
 class Serial:
-    """Works on block after block in the calling thread. BLAS may use threads of its own, as the process has it set.
+    """Works on one block after the other in the calling thread. BLAS uses as many threads as the process allows it.
 
     Examples
     --------

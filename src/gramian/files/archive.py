@@ -53,7 +53,7 @@ def check_regular(path: Path) -> None:
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
-    """Return the members of an archive by name, after `check_members`; a ValueError tells what is wrong."""
+    """Return the members of an archive by name, after `check_members`; raise a ValueError for invalid ones."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         infos = archive.infolist()
         check_members(infos, len(content))
@@ -61,7 +61,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
 
 
 def unpack_parts(content: bytes) -> dict[str, bytes]:
-    """Return the parts of a sparse matrix by name; a ValueError tells what is wrong."""
+    """Return the parts of a sparse matrix by name; raise a ValueError for invalid ones."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         infos = archive.infolist()
         check_sizes(infos, len(content))

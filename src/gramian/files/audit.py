@@ -172,7 +172,7 @@ def check_items(audit: Audit, node: Node, where: str, depth: int) -> None:
 
 
 def check_call(audit: Audit, node: Node, where: str, depth: int) -> None:
-    """Check what is made by a call with one argument: a dict or a frozenset of a list, or a number of a plain value."""
+    """Check a call with one argument: it makes a dict or a frozenset of a list, or a number of a plain value."""
     number = full_name(node) in ARRAYS - {"numpy.ndarray"}
     audit.require(node, where, {"content"}, number or full_name(node) in CONTAINERS[node["__loader__"]])
     content = node["content"]

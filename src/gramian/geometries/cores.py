@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from gramian._kernels.limits import LARGEST_EXPONENT
-from gramian.geometries.point import inner, regularised
+from gramian.geometries.point import inner, regularise
 from gramian.types import Matrix
 
 __all__ = ["CORES", "AffineCore", "Core", "CoreCurve", "LogEuclideanCore", "MirrorCore", "TangentCore"]
@@ -77,7 +77,7 @@ class AffineCore:
 
     def precondition(self, S: Matrix, level: float) -> Matrix:
         """Return (RᵀR + η I)⁻¹ S (RᵀR + η I)⁻¹, shape (r, r)."""
-        inverse = np.linalg.inv(regularised(self.root.T @ self.root, level))
+        inverse = np.linalg.inv(regularise(self.root.T @ self.root, level))
         return inverse @ S @ inverse.T
 
     def curve(self, S: Matrix) -> AffineCurve:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from gramian._kernels.online import Batches, Samples, as_batches, flat_online
-from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, regularised
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, regularise
 from gramian.types import Matrix
 
 __all__ = ["Flat"]
@@ -27,7 +27,7 @@ class FlatPoint(Point):
 
     def precondition(self, tangent: Matrix, level: float) -> Matrix:
         """Return ξ (GᵀG + η I)⁻¹, shape (d, r): the gradient in the scaled metric."""
-        gram = regularised(self.frame.T @ self.frame, level)
+        gram = regularise(self.frame.T @ self.frame, level)
         return np.ascontiguousarray(scipy.linalg.solve(gram, tangent.T, assume_a="pos", check_finite=False).T)
 
     def curve(self, tangent: Matrix) -> Straight:

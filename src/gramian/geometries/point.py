@@ -240,7 +240,7 @@ def inner(a: Matrix, b: Matrix) -> float:
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
 
 
-def regularised(gram: Matrix, level: float) -> Matrix:
+def regularise(gram: Matrix, level: float) -> Matrix:
     """Return B + η I for a positive semidefinite matrix B (r, r), with η = level · tr(B)/r, at least rounding."""
     floor = 4 * float(np.finfo(gram.dtype).eps)
     eta = max(level / len(gram), floor) * float(np.trace(gram))

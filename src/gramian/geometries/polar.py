@@ -14,7 +14,7 @@ from gramian._kernels.online_polar import polar_online
 from gramian.geometries.cores import CORES, AffineCore, Core
 from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.grassmann import check_retraction
-from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point, regularised
+from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point, regularise
 from gramian.types import Matrix
 
 __all__ = ["Polar"]
@@ -74,7 +74,7 @@ class PolarPoint(Point):
         For measurements that see all changes of W alike, the objective changes by ‖dW‖² = 2 ‖ξ_U B‖² + ‖dB‖².
         """
         d, weight = len(self.frame), self.settings.weight
-        inverse = np.linalg.inv(regularised(self.core.root @ self.core.root.T, level))
+        inverse = np.linalg.inv(regularise(self.core.root @ self.core.root.T, level))
         along_frame = tangent[:d] @ (inverse @ inverse) / (2 * weight) if weight > 0 else tangent[:d]
         along_core = self.core.precondition(tangent[d:], level) / (1 - weight) if weight < 1 else tangent[d:]
         return np.concatenate([along_frame, along_core])

@@ -12,7 +12,7 @@ from gramian._kernels.online import Batches, Samples, as_batches
 from gramian._kernels.online_scaled import scaled_online
 from gramian._kernels.rows import as_kernel_input
 from gramian.checks import as_real
-from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner, regularised
+from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner, regularise
 from gramian.types import Matrix
 
 __all__ = ["Scaled"]
@@ -69,7 +69,7 @@ class ScaledPoint(Point):
     @cached_property
     def metric(self) -> Matrix:
         """The matrix S = GᵀCG + η I, shape (r, r)."""
-        return regularised(self.gram, self.level)
+        return regularise(self.gram, self.level)
 
     @cached_property
     def inverse(self) -> Matrix:

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from gramian.checks import as_real
-from gramian.measurements.measurement import Changes, Measurement, Selection, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Example,
+    Measurement,
+    Selection,
+    check_rows,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Dense"]
@@ -79,3 +85,9 @@ class Dense(Measurement):
     def part(self, cut: slice) -> Dense:
         """Return the measurements by consecutive matrices, without a copy."""
         return Dense(self.flat[cut].reshape(-1, self.d, self.d))
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return the measurements by 30 random matrices, which are not symmetric."""
+        matrices = rng.standard_normal((30, 5, 5)).astype(dtype)
+        return Example(cls(matrices), None, (matrices + matrices.transpose(0, 2, 1)) / 2)

@@ -8,7 +8,15 @@ import numpy as np
 
 from gramian._kernels.samples import each_along, each_predict, each_weigh
 from gramian.checks import check_number
-from gramian.measurements.measurement import Changes, Measurement, SampleIndices, Selection, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Example,
+    Measurement,
+    SampleIndices,
+    Selection,
+    check_rows,
+    outer_products,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Each"]
@@ -73,3 +81,9 @@ class Each(Measurement):
     def sample_indices(self) -> SampleIndices:
         """Return i = 0, ..., N - 1 and j = -1, shape (N,) each."""
         return SampleIndices(np.arange(self.n_samples), np.full(self.n_samples, -1))
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return the measurements of 30 random samples."""
+        X = rng.standard_normal((30, 5)).astype(dtype)
+        return Example(cls(30), X, outer_products(X))

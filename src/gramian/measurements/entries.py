@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.entries import entries_along, entries_predict, entries_weigh
-from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Example,
+    Measurement,
+    Selection,
+    check_indices,
+    check_range,
+    check_rows,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Entries"]
@@ -84,3 +92,11 @@ class Entries(Measurement):
     def part(self, cut: slice) -> Entries:
         """Return consecutive entries of the same matrix, without a copy."""
         return Entries(self.entries[cut])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return 25 entries of a matrix (5, 5)."""
+        i, j = (entries := rng.integers(5, size=(25, 2))).T
+        matrices = np.zeros((25, 5, 5), dtype)
+        matrices[np.arange(25), i, j] = 1
+        return Example(cls(entries, 5), None, (matrices + matrices.transpose(0, 2, 1)) / 2)

@@ -10,7 +10,17 @@ import numpy as np
 from gramian.checks import as_real
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Changes", "Measurement", "SampleIndices", "Selection", "check_indices", "check_range", "check_rows"]
+__all__ = [
+    "Changes",
+    "Example",
+    "Measurement",
+    "SampleIndices",
+    "Selection",
+    "check_indices",
+    "check_range",
+    "check_rows",
+    "outer_products",
+]
 
 
 class SampleIndices(NamedTuple):
@@ -40,6 +50,17 @@ class Selection(NamedTuple):
 
     measurement: Measurement
     samples: Rows | None
+
+
+class Example(NamedTuple):
+    """Measurements of random samples X (N, d), and their explicit matrices X_i (m, d, d).
+
+    X is None for measurements of W itself: their samples are the unit vectors.
+    """
+
+    measurement: Measurement
+    X: Matrix | None
+    matrices: Matrix
 
 
 class Measurement(ABC):
@@ -123,6 +144,18 @@ class Measurement(ABC):
             Indices of the measurements, in their new order. An index may occur several times.
         """
 
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return some measurements of random samples, for the tests of this package, which run over the registry.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        dtype : dtype
+            That of the samples and matrices, float32 or float64.
+        """
+        raise NotImplementedError(f"{cls.__name__} has no example. Registered measurements need one for the tests.")
+
     def image(self, Z: Any, name: str = "Z") -> Matrix:
         """Return Z as an array (N, k) that kernels can read, or raise a ValueError. The check does not read the data.
 
@@ -172,6 +205,11 @@ class Measurement(ABC):
         matrices have another form. Only measurements of this form have compiled online descent.
         """
         return None
+
+
+def outer_products(V: Matrix) -> Matrix:
+    """Return the matrices v_i v_iᵀ, shape (m, d, d), of the rows of V (m, d)."""
+    return V[:, :, None] * V[:, None, :]
 
 
 def check_indices(indices: Any, name: str, columns: int, n_samples: int | None) -> Vector:

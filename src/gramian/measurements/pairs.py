@@ -9,12 +9,14 @@ import numpy as np
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
 from gramian.measurements.measurement import (
     Changes,
+    Example,
     Measurement,
     SampleIndices,
     Selection,
     check_indices,
     check_range,
     check_rows,
+    outer_products,
 )
 from gramian.types import Matrix, Rows, Vector
 
@@ -79,3 +81,9 @@ class Pairs(Measurement):
         """Return the indices of the first and of the second samples, shape (m,) each."""
         first, second = (np.ascontiguousarray(column) for column in self.pairs.T)
         return SampleIndices(first, second)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return 40 pairs of 12 random samples."""
+        X, pairs = rng.standard_normal((12, 5)).astype(dtype), rng.integers(12, size=(40, 2))
+        return Example(cls(pairs, 12), X, outer_products(X[pairs[:, 0]] - X[pairs[:, 1]]))

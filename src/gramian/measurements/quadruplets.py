@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.pairs import pairs_along, pairs_predict, pairs_weigh
-from gramian.measurements.measurement import Changes, Measurement, Selection, check_indices, check_range, check_rows
+from gramian.measurements.measurement import (
+    Changes,
+    Example,
+    Measurement,
+    Selection,
+    check_indices,
+    check_range,
+    check_rows,
+    outer_products,
+)
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Quadruplets"]
@@ -70,3 +79,10 @@ class Quadruplets(Measurement):
     def part(self, cut: slice) -> Quadruplets:
         """Return consecutive quadruplets of the same samples, without a copy."""
         return Quadruplets(self.quadruplets[cut])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return 40 quadruplets of 12 random samples."""
+        X, quadruplets = rng.standard_normal((12, 5)).astype(dtype), rng.integers(12, size=(40, 4))
+        a, b, c, e = (X[column] for column in quadruplets.T)
+        return Example(cls(quadruplets, 12), X, outer_products(c - e) - outer_products(a - b))

@@ -9,12 +9,14 @@ import numpy as np
 from gramian._kernels.pairs import triplets_along, triplets_predict, triplets_weigh
 from gramian.measurements.measurement import (
     Changes,
+    Example,
     Measurement,
     SampleIndices,
     Selection,
     check_indices,
     check_range,
     check_rows,
+    outer_products,
 )
 from gramian.types import Matrix, Rows, Vector
 
@@ -77,3 +79,10 @@ class Triplets(Measurement):
         """Return the indices of the anchors, of the far and of the near samples, shape (m,) each."""
         anchor, near, far = (np.ascontiguousarray(column) for column in self.triplets.T)
         return SampleIndices(anchor, far, near)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, dtype: Any) -> Example:
+        """Return 40 triplets of 12 random samples."""
+        X, triplets = rng.standard_normal((12, 5)).astype(dtype), rng.integers(12, size=(40, 3))
+        anchor, near, far = (X[column] for column in triplets.T)
+        return Example(cls(triplets, 12), X, outer_products(anchor - far) - outer_products(anchor - near))

@@ -64,7 +64,7 @@ class Evaluation:
 
     @property
     def states(self) -> Shards:
-        """What is held beside the blocks. Images are normalised here: trial steps that are not taken never need it."""
+        """The states beside the blocks. Images are normalised when first needed, which is never for rejected steps."""
         if self._normaliser is not None:
             self._states, _ = self.problem.run(block.normalise, self._states, Q=self._normaliser)
             self._normaliser = None

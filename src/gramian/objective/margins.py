@@ -248,7 +248,7 @@ class Margins:
         return np.ascontiguousarray(near_and_far(values, self.n_near).gap).ravel()
 
     def loss_arguments(self, gap: Vector) -> LossArguments:
-        """Return what the loss of the differences (a K J,) takes; the weight is 0 where there is no triplet."""
+        """Return the arguments of the loss of the differences (a K J,); the weight is 0 where there is no triplet."""
         weight = (self.weight[:, None, None] * self.valid).ravel().astype(gap.dtype)
         return LossArguments(np.full(len(gap), self.margin, gap.dtype), np.ones(len(gap), np.int8), weight)
 

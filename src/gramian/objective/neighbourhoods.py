@@ -93,7 +93,7 @@ class Neighbourhoods(SoftmaxTerm):
         return Anchors(positions[order], edges[own], edges[own + 1], self.weight[order])
 
     def check(self, n_samples: int) -> None:
-        """Raise a ValueError unless there is a label for each of so many samples."""
+        """Raise a ValueError unless there is a label for each of n_samples samples."""
         if len(self.labels) != n_samples:
             raise ValueError(f"labels has {len(self.labels)} entries, but there are {n_samples} samples.")
 

@@ -28,7 +28,7 @@ class Problem:
     execution : Execution
         How the blocks are worked on; one after the other by default.
     share : float
-        The share of all samples that the blocks have: a product with them counts as so much of a pass.
+        The share of all samples that the blocks have: a product with them counts as this share of a pass.
 
     Attributes
     ----------

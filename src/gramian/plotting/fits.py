@@ -161,7 +161,7 @@ def plot_rank_curve(estimator: Any, *, ax: Any = None) -> Any:
     ax.plot([chosen], [error[at]], markeredgewidth=2, label=f"chosen: {chosen}", **look)
     if curve.ranks.max() > 8 * curve.ranks.min():
         ax.set_xscale("log")
-    shown = spaced(curve.ranks, chosen, logarithmic=curve.ranks.max() > 8 * curve.ranks.min())
+    shown = select_labelled_ranks(curve.ranks, chosen, logarithmic=curve.ranks.max() > 8 * curve.ranks.min())
     ax.set_xticks(shown, [str(rank) for rank in shown])
     ax.minorticks_off()
     ax.set_xlabel("rank")
@@ -170,7 +170,7 @@ def plot_rank_curve(estimator: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def spaced(ranks: Vector, chosen: int, *, logarithmic: bool) -> list[int]:
+def select_labelled_ranks(ranks: Vector, chosen: int, *, logarithmic: bool) -> list[int]:
     """Return the ranks that have labels: the chosen one, and others where there is room."""
     places = np.log(ranks) if logarithmic else ranks.astype(float)
     room = NEAREST_LABELS * max(float(np.ptp(places)), 1e-9)

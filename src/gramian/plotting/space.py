@@ -184,7 +184,7 @@ def draw_curves(ax: Any, part: Matrix, middle: Vector, radius: float) -> None:
 
 
 def view_of(ax: Any, middle: Vector, least: float) -> Matrix:
-    """Return limits (2, 2) of the axes: around what is drawn already, or at least so far around the middle."""
+    """Return limits (2, 2) of the axes: around what is drawn already, at least `least` around the middle."""
     near = np.column_stack([middle - least, middle + least])
     if not ax.collections:
         return near

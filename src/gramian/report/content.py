@@ -38,7 +38,7 @@ class Sides(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The samples of a report: those that are known, those that are asked for, None if the same, and both together."""
+    """The samples of a report: those with known labels, the queries (None if they are the same), and both together."""
 
     known: Sides
     asked: Sides | None
@@ -67,7 +67,7 @@ def gather_content(subject: Subject, data: Data, title: str, path: str, image_sh
         "classes": classes,
         "labels": None if labels is None else labels.tolist(),
         "map": gather_map(samples),
-        "spectrum": rounded(subject.learner.spectrum_),
+        "spectrum": round_numbers(subject.learner.spectrum_),
         "features": gather_features(subject, data, known.before),
         "loading": gather_loading(subject, path),
     }
@@ -106,7 +106,7 @@ def join_labels(data: Data, rows: Any) -> Labels:
     return Labels(numbers, [str(name) for name in classes])
 
 
-def rounded(values: Any) -> list:
+def round_numbers(values: Any) -> list:
     """Return numbers as a list, with five digits each."""
     return [float(f"{value:.5g}") for value in np.asarray(values, dtype=float)]
 
@@ -116,8 +116,8 @@ def gather_map(samples: Chosen) -> dict:
     known, shown = samples.known, samples.known if samples.asked is None else samples.asked
     labels = None if samples.labels is None else samples.labels[: len(known.before)]
     return {
-        "before": [rounded(axis) for axis in turn_axes(known.before, labels, shown.before, 2)],
-        "after": [rounded(axis) for axis in turn_axes(known.after, labels, shown.after, MOST_AXES)],
+        "before": [round_numbers(axis) for axis in turn_axes(known.before, labels, shown.before, 2)],
+        "after": [round_numbers(axis) for axis in turn_axes(known.after, labels, shown.after, MOST_AXES)],
     }
 
 
@@ -184,14 +184,14 @@ def gather_features(subject: Subject, data: Data, before: Matrix) -> dict:
     order = np.argsort(-share, kind="stable")[:MOST_FEATURES]
     return {
         "names": [names[i] for i in order],
-        "shares": rounded(share[order]),
-        "all": rounded(share),
+        "shares": round_numbers(share[order]),
+        "all": round_numbers(share),
         "count": len(share),
     }
 
 
 def gather_neighbours(samples: Chosen) -> dict:
-    """Return the neighbours of the rows asked for, before and after, and how well their classes agree."""
+    """Return the neighbours of the queries, before and after, and how well their classes agree."""
     known, asked = samples.known, samples.asked or Sides(None, None)  # type: ignore[arg-type]
     near = Sides(
         find_neighbours(known.before, asked.before, NEIGHBOURS), find_neighbours(known.after, asked.after, NEIGHBOURS)
@@ -239,8 +239,8 @@ def gather_history(learner: Any) -> dict:
     return {
         "convergence": {
             "iteration": [int(i) for i in history["iteration"]],
-            "cost": rounded(history["cost"]),
-            "seconds": rounded(history["time"]),
+            "cost": round_numbers(history["cost"]),
+            "seconds": round_numbers(history["time"]),
         },
         "timings": {name: float(f"{seconds:.3g}") for name, seconds in own.timings_.items()},
         "message": str(own.message_),
@@ -250,8 +250,8 @@ def gather_history(learner: Any) -> dict:
         if curve is None
         else {
             "ranks": [int(rank) for rank in curve.ranks],
-            "mean": rounded(curve.mean),
-            "error": rounded(curve.standard_error),
+            "mean": round_numbers(curve.mean),
+            "error": round_numbers(curve.standard_error),
         },
     }
 

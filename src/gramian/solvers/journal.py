@@ -137,7 +137,7 @@ class Journal:
         return bool(self.callback is not None and self.callback(record))
 
     def quiet(self) -> Journal:
-        """Return a journal for minimisations that are not told; their state is stored with that of this one."""
+        """Return a journal for minimisations that are not reported; their state is stored with that of this one."""
         journal = Journal()
         journal.checkpoint = self.checkpoint
         return journal

@@ -117,7 +117,7 @@ class Checked(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where a minimisation stands.
+    """The state of a minimisation after an iteration.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Standing(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A standing as it is stored in a checkpoint, with the passes of the minimisation so far."""
+    """The state of a minimisation as a checkpoint stores it, with the number of passes so far."""
 
     snapshot: Snapshot
     memory: Any
@@ -339,7 +339,7 @@ def refresh_period(problem: Problem) -> int:
 
 
 def is_stale(evaluation: Evaluation, fresh_noise: float) -> bool:
-    """Return True if images computed anew are worth a pass, for the noise of the evaluation that computed the last."""
+    """Return True if images should be computed again: the noise of the last fresh ones exceeds that of this value."""
     share = STALE[evaluation.problem.dtype]
     return fresh_noise > max(share * abs(evaluation.value), 4 * evaluation.noise)
 

@@ -13,7 +13,7 @@ __all__ = ["Snapshot", "restore_evaluation", "take_snapshot"]
 
 
 class Snapshot(NamedTuple):
-    """What is known of the objective at a point.
+    """The objective at a point: its value, and what was computed there.
 
     Attributes
     ----------

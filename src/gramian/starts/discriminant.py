@@ -21,7 +21,7 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among this number of principal directions.
 PRINCIPAL = 200
-# A few eigenvectors of a matrix of more rows than this, so many for each, are computed by Lanczos iterations.
+# Eigenvectors are computed by Lanczos iterations if the matrix has more than this number of rows for each of them.
 FEW = 100
 # Discriminants whose eigenvalue is a smaller share of the largest than this are mostly rounding.
 SMALL_SHARE = 1e-10

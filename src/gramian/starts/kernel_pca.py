@@ -19,18 +19,19 @@ from gramian.warn import warn_user
 
 __all__ = ["DecomposedKernel", "TooFewDirections", "eigendecompose", "kernel_pca", "kernel_start"]
 
-# A distance so many times the error of the kernel's entries is a difference of them.
+# A squared distance above this multiple of the error of the kernel's entries is computed as a difference of them.
 FAR = 1e6
 # Ridges to choose from, as shares of the largest eigenvalue, ascending. The smallest one is taken whose leave-one-out
 # error exceeds the lowest by at most this share.
 RIDGES, NEAR = (0.0, *(10.0**power for power in range(-12, 0))), 0.02
 # The largest negative eigenvalue, as a share of the largest eigenvalue, with which a matrix is accepted as a kernel.
 LARGEST_NEGATIVE = 0.01
-# So many samples, and at most one in so many eigenvectors, are worth the Lanczos method, restarted so often.
+# The Lanczos method is used for at least LARGE samples, if at most one in SHARE eigenvectors is wanted. RESTARTS is its
+# largest number of restarts.
 LARGE, SHARE, RESTARTS = 500, 20, 20
-# A kernel that is not centred is decomposed into so many directions at first.
+# A kernel that is not centred is decomposed into this number of directions at first.
 FIRST = 16
-# No ridge is needed if the image of no sample can be so many times as far from the mean as those of the samples.
+# No ridge is needed if images are at most this multiple of the largest distance of a sample's image from the mean.
 OUTSIDE = 5.0
 
 
@@ -114,7 +115,7 @@ class DecomposedKernel:
         return []
 
     def leading_uncentred(self, count: int) -> Leading:
-        """Return so many leading eigenvalues of the kernel itself, descending, and their eigenvectors (n, count)."""
+        """Return the leading eigenvalues (count,) of the kernel itself, descending, and their eigenvectors."""
         held = self.uncentred
         if not held or len(held[0].values) < count:
             # A path of ranks asks for one more each time.
@@ -232,7 +233,7 @@ def eigendecompose(K: Matrix, rounding: float, count: int | None = None) -> Spec
 
 
 def leading_eigenvectors(K: Matrix, count: int) -> Leading:
-    """Return so many leading eigenvalues of a symmetric K (n, n), descending, and their eigenvectors (n, count)."""
+    """Return the `count` leading eigenvalues of a symmetric K (n, n), descending, and their eigenvectors (n, count)."""
     n = len(K)
     if n >= LARGE and count <= n // SHARE:
         start = np.random.default_rng(0).standard_normal(n)

@@ -16,7 +16,7 @@ __all__ = ["Rows", "class_moments", "place_rows", "second_moment"]
 
 # The number of rows that are made dense at a time.
 ROWS = 4096
-# The centre of a class is the mean of at most so many of its samples; and of all classes of at most so many.
+# The centre of a class is the mean of some of its samples: the largest number for a class, and that for all classes.
 SAMPLED, MOST_SAMPLED = 64, 2**14
 
 

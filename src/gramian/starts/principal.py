@@ -9,8 +9,9 @@ import scipy.linalg
 
 from gramian.execution import Execution, Serial, Shards, execution_for
 from gramian.features import Features
+from gramian.images import Parts, compute_image
 from gramian.objective.terms import cut_evenly
-from gramian.situation import Parts, Situation, compute_image
+from gramian.situation import Situation
 from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.types import Matrix
 
@@ -148,7 +149,7 @@ def pull_samples(placed: Placed, S: Matrix, execution: Execution) -> Matrix:
 
 
 def place_pieces(features: Features, execution: Execution) -> Placed:
-    """Place the samples in as many pieces as products with them are worth."""
+    """Place the samples in pieces of rows, whose number is that for products with them."""
     if hasattr(features, "place_with"):
         return Placed(place_rows(features, execution), 0)
     cuts = cut_evenly(features.shape[0], features.n_pieces)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.execution import execution_for
+from gramian.images import total_variance
+from gramian.objective import Block, Problem
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.supervision.triplets import bring_near_one
@@ -20,6 +23,7 @@ __all__ = [
     "draw_anchors",
     "draw_samples",
     "largest_count",
+    "sample_problem",
     "scale_start",
     "trace_penalty_weight",
 ]
@@ -30,8 +34,9 @@ MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
 FEW = 1_000
 #: At high rank a round has fewer anchors, at least FEW: their number times the rank is at most this.
 MOST_WORK = 2**18
-#: The scales tried for the start are 2 to the power of half these numbers; TRIED anchors compare them.
-SCALES, TRIED = range(-12, 13), 500
+#: The scales tried for the start are 2 to half a power. Each search has a spacing of powers, and a number of them on each
+#: side of the best one so far. TRIED anchors compare the scales.
+SEARCHES, TRIED = ((4, 3), (2, 1), (1, 1)), 500
 #: The largest number of features whose variance is computed; of more, that of as many combinations. And its samples.
 COMBINATIONS, SAMPLED = 64, 2_000
 #: The number of coefficients of combinations that are held at a time.
@@ -39,7 +44,7 @@ LARGEST_TILE = 2**23
 
 
 def largest_count(rank: int) -> int:
-    """Return the largest number of anchors of a round, whose products with all samples cost as much as the rank."""
+    """Return the largest number of anchors of a round; their products with all samples cost in proportion to the rank."""
     return int(np.clip(MOST_WORK // rank, FEW, MOST_ANCHORS))
 
 
@@ -62,17 +67,57 @@ def draw_anchors(able: Vector, count: int, seed: list[int]) -> Vector:
     return np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
 
 
-def scale_start(situation: Situation, start: Matrix, rows: Vector | None, term: Any) -> Matrix:
-    """Return the start (d, r) at the scale with the lowest value of a term of these samples; None stands for all."""
-    start = bring_near_one(start)
+def sample_problem(situation: Situation, rows: Vector | None, term: Any) -> Problem:
+    """Return the problem of a term of some samples, by index; None stands for all."""
     features = situation.features if rows is None else situation.features.take(rows)
-    Z = situation._replace(features=features).image(start)
-    Z = Z - Z.mean(axis=0)
-    typical = float(np.sqrt(np.mean(np.sum(Z.astype(np.float64) ** 2, axis=1))))
+    return Problem([Block(features, [term])], execution_for(features, situation.execution))
+
+
+def scale_start(problem: Problem, start: Matrix) -> Matrix:
+    """Return the start (d, r) at the scale with the lowest value of a problem of softmax terms; one pass."""
+    start = bring_near_one(start)
+    images, sums = problem.run(map_samples, factor=start)
+    images, squares = problem.run(centre_image, images, mean=sums.total / sums.n_rows)
+    typical = float(np.sqrt(squares / sums.n_rows))
     unit = 1 / typical if 0 < typical < np.inf else 1.0
-    steps = [start.dtype.type(unit * 2.0 ** (power / 2)) for power in SCALES]
-    values = [term.value_and_slopes(Z * step).value for step in steps]
-    return start * steps[int(np.argmin(values))]
+    best, known = 0, dict[int, float]()
+    for spacing, count in SEARCHES:
+        powers = sorted({best + spacing * index for index in range(-count, count + 1)} - set(known))
+        scales = [scale_of(unit, power, start.dtype) for power in powers]
+        values = problem.run(try_scales, images, scales=scales)[1]
+        known.update(zip(powers, values.tolist(), strict=True))
+        best = min(sorted(known), key=known.__getitem__)
+    return start * scale_of(unit, best, start.dtype)
+
+
+def scale_of(unit: float, power: int, dtype: np.dtype) -> np.floating:
+    """Return the unit times 2 to half a power, as a number of a dtype."""
+    return dtype.type(unit * 2.0 ** (power / 2))
+
+
+class ImageSums(NamedTuple):
+    """The number of rows of an image, and their sum (r,) in float64."""
+
+    n_rows: int
+    total: Vector
+
+
+def map_samples(block: Block, *, factor: Matrix) -> tuple[Matrix, ImageSums]:
+    """Keep the image of the samples; count and sum its rows."""
+    Z = block.image(factor)
+    return Z, ImageSums(len(Z), Z.sum(axis=0, dtype=np.float64))
+
+
+def centre_image(block: Block, Z: Matrix, *, mean: Vector) -> tuple[Matrix, float]:
+    """Keep the image less its mean; sum the squares of its entries."""
+    Z = Z - mean.astype(Z.dtype)
+    return Z, float(np.sum(Z.astype(np.float64) ** 2))
+
+
+def try_scales(block: Block, Z: Matrix, *, scales: Sequence[float]) -> tuple[None, Vector]:
+    """Sum the values of the terms at the image times each scale, shape (len(scales),)."""
+    images = (Z * scale for scale in scales)
+    return None, np.array([block.assess(image, block.predict(image))[1].value for image in images])
 
 
 def trace_penalty_weight(situation: Situation, start: Matrix, price: float) -> float:
@@ -86,11 +131,11 @@ def mean_variance(situation: Situation) -> float:
     (n, d), dtype = situation.features.shape, situation.features.dtype
     some, rng = situation.features.take(np.arange(0, n, -(-n // SAMPLED))), np.random.default_rng(0)
     if d <= COMBINATIONS:
-        return float(np.sum(np.var(some.image(np.eye(d, dtype=dtype)), axis=0, dtype=np.float64))) / d
+        return total_variance(some, np.eye(d, dtype=dtype), situation.execution) / d
     total, drawn = 0.0, 0
     while drawn < COMBINATIONS:
         count = min(COMBINATIONS - drawn, max(1, LARGEST_TILE // d))
         B = rng.standard_normal((d, count)).astype(dtype) / dtype.type(COMBINATIONS**0.5)
-        total += float(np.sum(np.var(some.image(B), axis=0, dtype=np.float64)))
+        total += total_variance(some, B, situation.execution)
         drawn += count
     return total / d

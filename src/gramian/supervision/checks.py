@@ -163,7 +163,7 @@ def validate_quadruplets(quadruplets: Any, n_samples: int) -> Matrix:
 
 
 def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
-    """Raise a ValueError if a pair should be at most so far apart, and at least farther; equalities may be noisy."""
+    """Raise a ValueError if the upper bound of a pair is below its lower bound; equalities may be noisy."""
     first, second = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
     group = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
     upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)

@@ -18,7 +18,8 @@ from gramian.types import Matrix
 
 __all__ = ["LabelChoice"]
 
-#: Targets and impostors of each sample, where many are asked for; from so many samples on, with twice as many rounds.
+#: Targets and impostors of each sample, in plans with many of them. From the third number of samples on, these plans
+#: have twice as many rounds.
 MANY_TARGETS, MANY_IMPOSTORS, MORE_ROUNDS = 10, 30, 2_000
 #: With this number of features for each sample, half as many rounds: more of them fit to single samples.
 WIDE = 2
@@ -28,7 +29,8 @@ LARGE, NOT_SO_LOW = 3_600, 10
 LARGEST_FOR_NEIGHBOURHOODS = 16_000
 #: Up to this rank all plans of full rank are tried.
 LARGEST_RANK = 300
-#: A distance of full rank is tried at a rank of classes - 1, from so many on, with so many features for each.
+#: Triplets of low rank, classes - 1, are tried at full rank too: if this low rank is at least the first number, and
+#: there are at least the second number of features for each direction of it.
 LEAST_LOW_RANK, FEATURES_PER_RANK = 5, 4
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gramian.checks import check_number
+from gramian.images import squared_distances
 from gramian.objective import Margins, Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
@@ -20,14 +21,15 @@ from gramian.supervision.sampling import (
     with_every_class,
 )
 from gramian.supervision.supervision import Begun, Supervision
-from gramian.supervision.triplets import bring_near_one, margin_term, rescale_far_pairs
+from gramian.supervision.triplets import bring_near_one, margin_term, scale_to_distances
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
-#: From more samples than this, a round draws so many anchors of triplets, and the first rounds so many samples.
+#: With more samples than this, a round draws this number of anchors, and the first rounds this number of samples.
 ANCHORS = 20_000
-#: The last round searches among so many samples at the most; each of some rounds before it among half as many.
+#: The largest number of samples of the last round; and the number of rounds before it that each have half as many
+#: samples as the next.
 MOST_SAMPLES, HALVINGS = 60_000, 2
 #: Iterations of a round; and of one that draws anchors, which soon makes place for the next.
 ROUND_LENGTH, SHORT_ROUND = 15, 10
@@ -37,7 +39,8 @@ PENALTY = 0.06
 PULL = 0.1
 #: With more samples than this, the pull and the penalty on leaving the start are lighter, in proportion.
 LIGHTER = 10_000
-#: The weight of the penalty on the trace of W; and that at full rank, for at least so many samples for each feature.
+#: The weight of the penalty on the trace of W; that at full rank; and the least number of samples for each feature from
+#: which the latter is used.
 SHRINKAGE, LIGHT_SHRINKAGE, SAMPLES_PER_FEATURE = 0.1, 0.03, 2
 #: Pairs drawn for each ordered pair of classes, as in the paper.
 PAIRS_PER_CLASSES = 40
@@ -116,13 +119,14 @@ class LabelTriplets(Supervision):
         begun = self if self.subset(0) is None else replace(self, seed=int(situation.rng.integers(2**31)))
         # A stream has one round for a batch.
         begun = replace(begun, n_rounds=1) if resume else begun
-        near = begun.seen(situation, 0)
-        begun = replace(begun, first=near.search(start))
+        seen = begun.samples_of_round(situation, 0)
+        Z = seen.situation.image(start)
+        first = seen.search(Z)
+        begun = replace(begun, first=first)
         if resume:
             # The present metric is close already: targets need no pull.
             return Begun(replace(begun, pull=0.0), start)
-        assert begun.first is not None
-        return Begun(begun, rescale_far_pairs(near.situation, start, begun.first.far_pairs))
+        return Begun(begun, scale_to_distances(start, squared_distances(Z, first.far_pairs, situation.execution)))
 
     @property
     def round_length(self) -> int:  # type: ignore[override]
@@ -147,14 +151,14 @@ class LabelTriplets(Supervision):
             drawn = np.union1d(drawn, rng.choice(able, min(ANCHORS, len(able)), replace=False))
         return with_every_class(drawn, self.labels, 2)
 
-    def seen(self, situation: Situation, index: int) -> Seen:
+    def samples_of_round(self, situation: Situation, index: int) -> RoundSamples:
         """Return the samples of a round."""
         rows = self.subset(index)
         if rows is None:
-            return Seen(self, situation)
+            return RoundSamples(self, situation)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         part = replace(self, labels=self.labels[rows], sample_weight=weight)
-        return Seen(part, situation._replace(features=situation.features.take(rows), labels=part.labels))
+        return RoundSamples(part, situation._replace(features=situation.features.take(rows), labels=part.labels))
 
     def brief(self) -> Self:
         """Return the same with two rounds at the most."""
@@ -166,8 +170,8 @@ class LabelTriplets(Supervision):
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Margins]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)², with the pull of targets."""
-        seen, first = self.seen(situation, index), self.first
-        neighbours = seen.search(factor) if index or first is None else first
+        seen, first = self.samples_of_round(situation, index), self.first
+        neighbours = seen.search(seen.situation.image(factor)) if index or first is None else first
         pull = PULL * self.lightness if isinstance(self.pull, str) else self.pull
         return [margin_term(neighbours, pull, seen.supervision.sample_weight)]
 
@@ -197,26 +201,31 @@ class LabelTriplets(Supervision):
         return self.lightness * PENALTY * (1 + 3 * rank * len(np.unique(self.labels)) / len(self))
 
 
-class Seen(NamedTuple):
-    """The triplets of the samples of a round, and where these samples are."""
+class RoundSamples(NamedTuple):
+    """The triplets of the samples of a round, and where these samples are.
+
+    The image of these samples comes to the driver. They are drawn, so that there are few (60,000 and some anchors), and
+    each thread or worker needs the whole image: it compares its anchors with all samples.
+    """
 
     supervision: LabelTriplets
     situation: Situation
 
-    def search(self, factor: Matrix) -> Neighbours:
-        """Return near targets and near impostors in the metric of a factor.
+    def search(self, Z: Matrix) -> Neighbours:
+        """Return near targets and near impostors among the mapped samples Z (n, r) of the round.
 
         The anchors are all samples, or many that are drawn anew.
         """
-        asked, situation = self
-        able = None if asked.sample_weight is None else np.flatnonzero(asked.sample_weight)
-        n = len(asked) if able is None else len(able)
+        supervision, situation = self
+        able = None if supervision.sample_weight is None else np.flatnonzero(supervision.sample_weight)
+        n = len(supervision) if able is None else len(able)
         if n <= ANCHORS:
             anchors = able
         else:
             anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
-        Z = situation.image(factor)
-        return search_neighbours(Z, asked.labels, asked.n_targets, asked.n_impostors, anchors, situation.execution)
+        return search_neighbours(
+            Z, supervision.labels, supervision.n_targets, supervision.n_impostors, anchors, situation.execution
+        )
 
 
 def default_n_pairs(labels: Vector) -> int:
@@ -227,7 +236,7 @@ def default_n_pairs(labels: Vector) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LabelPairs(Supervision):
-    """Random pairs: of one class at most so far apart, of different classes at least so far.
+    """Random pairs: those of one class should be within a bound of each other, others beyond a second bound.
 
     Parameters
     ----------

@@ -15,9 +15,10 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Nearest", "Samples", "nearest_samples"]
 
-# Products of so many anchors with so many samples are read while they are in the cache.
+# The numbers of anchors and samples of a tile: its products are read while they are in the cache.
 TILE = (128, 2048)
-# From so many samples on, float32 is worth a second comparison; it keeps so many more neighbours.
+# From MANY samples on, the search in float32 and the second comparison take less time than one in float64. The search
+# in float32 keeps MORE further neighbours.
 MANY, MORE = 4096, 8
 
 

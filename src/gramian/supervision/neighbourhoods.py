@@ -17,6 +17,7 @@ from gramian.supervision.anchors import (
     draw_anchors,
     draw_samples,
     largest_count,
+    sample_problem,
     scale_start,
     trace_penalty_weight,
 )
@@ -115,7 +116,7 @@ class LabelNeighbourhoods(Supervision):
         begun = replace(self, seed=seed, most_anchors=most)
         if resume:
             return Begun(begun, start)
-        return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
+        return Begun(begun, scale_start(sample_problem(situation, begun.subset(0), begun.draw(0, TRIED)), start))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
@@ -143,7 +144,7 @@ class LabelNeighbourhoods(Supervision):
         return np.unique(np.concatenate([drawn, anchors, by_class[firsts], by_class[firsts + 1]]))
 
     def draw(self, index: int, count: int) -> Neighbourhoods:
-        """Return the neighbourhoods of a round: at most so many anchors, which are not alone in their class."""
+        """Return the neighbourhoods of a round: at most `count` anchors, which are not alone in their class."""
         rows, weight = self.subset(index), self.sample_weight
         labels = np.unique(self.labels if rows is None else self.labels[rows], return_inverse=True)[1]
         weight = weight if rows is None or weight is None else weight[rows]

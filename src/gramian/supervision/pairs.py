@@ -10,9 +10,10 @@ import numpy as np
 from gramian.checks import as_numbers, check_powers, validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
+from gramian.images import pair_distances
 from gramian.measurements import Pairs
 from gramian.objective import Term
-from gramian.situation import SignedPairs, Situation, squared_distances
+from gramian.situation import SignedPairs, Situation
 from gramian.supervision.checks import (
     PairTargets,
     check_contradictions,
@@ -157,7 +158,7 @@ class GivenPairs(Supervision):
         if self.y is None:
             return Begun(scaled.resolve_targets(None), start)
         earlier = self.earlier if len(np.unique(self.y)) < 2 else None
-        squared = squared_distances(situation.image(start), self.pairs, situation.execution)
+        squared = pair_distances(situation.features, start, self.pairs, situation.execution)
         return Begun(scaled.resolve_targets(squared, None if earlier is None else earlier.times(unit)), start)
 
     def resolve_targets(self, squared: Vector | None, bounds: Bounds | None = None) -> Self:
@@ -190,7 +191,7 @@ class GivenPairs(Supervision):
         return 0.0 if self.y is None else min(SIGN_SHRINKAGE * (len(start) / len(self)) ** 2, LARGEST_SHRINKAGE)
 
     def summary(self) -> dict[str, Any]:
-        """Return the bounds, if signs asked for them."""
+        """Return the bounds, if pairs have signs."""
         if self.bounds is None:
             return {}
         return {"bounds_": self.bounds.times(1 / self.target_unit)}

@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_random_state
 
 from gramian.checks import check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
+from gramian.images import Parts
 from gramian.measurements.measurement import check_range
-from gramian.situation import Parts
 from gramian.supervision.checks import read_labels
 from gramian.supervision.nearest import TILE, Samples, nearest_samples
 from gramian.types import Matrix, Vector
@@ -51,7 +51,7 @@ def as_labels(labels: Any) -> Vector:
 
 
 def as_anchors(anchors: Any, n_samples: int) -> Vector:
-    """Return the indices (a,) of anchors among so many samples; of all samples if None."""
+    """Return the indices (a,) of anchors among `n_samples` samples; all indices if None is given."""
     if anchors is None:
         return np.arange(n_samples)
     check_kind("anchors", anchors)
@@ -285,7 +285,7 @@ def search(anchors: Vector, *, samples: Samples, n_targets: int, n_impostors: in
 
 
 def with_every_class(drawn: Vector, labels: Vector, least: int) -> Vector:
-    """Return indices of samples, ascending: those drawn, and so many of every class that has fewer among them.
+    """Return the indices drawn, with more of each class that has fewer than `least` samples among them; ascending.
 
     Examples
     --------

@@ -72,7 +72,7 @@ class Plan(NamedTuple):
 
 
 class Supervision(ABC):
-    """What is asked of a distance. Subclasses are frozen dataclasses: a fit makes new ones and changes none.
+    """What is required of a distance. Subclasses are frozen dataclasses: a fit makes new ones and changes none.
 
     A fit calls `validate` once, before anything else; `begin` once, with the first factor; and `terms` once per round.
 

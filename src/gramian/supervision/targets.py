@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from gramian.checks import as_numbers, validate_weight
+from gramian.images import image_covariance
 from gramian.objective import KernelRegression
+from gramian.objective.block import evaluate
 from gramian.situation import Situation
 from gramian.span import leading_factor
 from gramian.supervision.anchors import (
@@ -17,6 +19,7 @@ from gramian.supervision.anchors import (
     anchor_counts,
     draw_anchors,
     draw_samples,
+    sample_problem,
     scale_start,
     trace_penalty_weight,
 )
@@ -141,9 +144,10 @@ class Targets(Supervision):
         if resume:
             return Begun(begun, start)
         if self.refines:
-            Z = situation.image(start)
-            return Begun(replace(begun, strength=STRENGTH * begun.error(Z)), leading_factor(start, Z, self.rank))
-        return Begun(begun, scale_start(situation, start, begun.subset(0), begun.draw(0, TRIED)))
+            covariance = image_covariance(situation.features, start, situation.execution)
+            begun = replace(begun, strength=STRENGTH * begun.error(situation, start))
+            return Begun(begun, leading_factor(start, covariance, self.rank))
+        return Begun(begun, scale_start(sample_problem(situation, begun.subset(0), begun.draw(0, TRIED)), start))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
@@ -162,13 +166,13 @@ class Targets(Supervision):
         able = draw_anchors(np.flatnonzero(weight > 0), count, [self.seed, index, 1])
         return KernelRegression(y, able, weight[able] / weight[able].sum())
 
-    def error(self, Z: Matrix) -> float:
-        """Return the leave-one-out error of the mapped samples Z (n, r), in units of the variance of the targets.
+    def error(self, situation: Situation, factor: Matrix) -> float:
+        """Return the leave-one-out error under a factor (d, r), in units of the variance of the targets.
 
         It is that of some anchors, for validated targets.
         """
-        rows = self.subset(0)
-        return self.draw(0, TRIED).value_and_slopes(Z if rows is None else Z[rows]).value
+        problem = sample_problem(situation, self.subset(0), self.draw(0, TRIED))
+        return problem.run(evaluate, frame=factor, root=None)[1].value
 
     def plans(self, rank: int, n_features: int) -> list[Plan]:
         """Return one plan, of one step or two; the first has a rank of 30, if there are as many features."""

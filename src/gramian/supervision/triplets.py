@@ -10,9 +10,10 @@ import numpy as np
 from gramian.checks import validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
+from gramian.images import pair_distances
 from gramian.measurements import Triplets
 from gramian.objective import Margins, Term
-from gramian.situation import Situation, squared_distances
+from gramian.situation import Situation
 from gramian.supervision.checks import validate_triplets
 from gramian.supervision.sampling import Neighbours
 from gramian.supervision.supervision import Begun, Supervision
@@ -30,6 +31,7 @@ __all__ = [
     "mean_weight",
     "rescale_far_pairs",
     "rescale_to_margin",
+    "scale_to_distances",
     "triplet_term",
     "validate_weighted",
 ]
@@ -145,5 +147,10 @@ def rescale_to_margin(situation: Situation, start: Matrix, triplets: Matrix) -> 
 
 def rescale_far_pairs(situation: Situation, start: Matrix, pairs: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of far pairs (m, 2) of 2, twice the margin."""
-    distance = float(np.median(squared_distances(situation.image(start), pairs, situation.execution)))
+    return scale_to_distances(start, pair_distances(situation.features, start, pairs, situation.execution))
+
+
+def scale_to_distances(start: Matrix, squared: Vector) -> Matrix:
+    """Return the start, scaled so that the median of its squared distances (m,) of far pairs is 2, twice the margin."""
+    distance = float(np.median(squared))
     return start * start.dtype.type((2 / distance) ** 0.5) if 0 < distance < np.inf else start

@@ -77,7 +77,7 @@ class Parts:
 
 
 def reserve(file: BinaryIO, size: int) -> None:
-    """Reserve so many bytes for a file, where the system can; raise an OSError if there is no room."""
+    """Reserve `size` bytes for a file, where the system can; raise an OSError if there is no room."""
     if not hasattr(os, "posix_fallocate"):
         return
     file.flush()
