@@ -34,8 +34,8 @@ MOST_SAMPLES, MOST_ANCHORS = 8_000, 4_000
 FEW = 1_000
 #: At high rank a round has fewer anchors, at least FEW: their number times the rank is at most this.
 MOST_WORK = 2**18
-#: The scales tried for the start are 2 to half a power. Each search has a spacing of powers, and a number of them on each
-#: side of the best one so far. TRIED anchors compare the scales.
+#: The scales tried for the start are 2 to half a power. Each search has a spacing of powers, and a number of them on
+#: each side of the best one so far. TRIED anchors compare the scales.
 SEARCHES, TRIED = ((4, 3), (2, 1), (1, 1)), 500
 #: The largest number of features whose variance is computed; of more, that of as many combinations. And its samples.
 COMBINATIONS, SAMPLED = 64, 2_000
@@ -44,7 +44,7 @@ LARGEST_TILE = 2**23
 
 
 def largest_count(rank: int) -> int:
-    """Return the largest number of anchors of a round; their products with all samples cost in proportion to the rank."""
+    """Return the largest number of anchors of a round: the higher the rank, the more each costs."""
     return int(np.clip(MOST_WORK // rank, FEW, MOST_ANCHORS))
 
 
