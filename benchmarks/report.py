@@ -33,6 +33,7 @@ SECTIONS = {
     "metric": "Distances at every rank",
     "published": "Beside a published table",
     "pairs": "Distances from pairs",
+    "rare": "A rare class",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
     "whole": "Whole fits",
