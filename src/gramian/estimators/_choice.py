@@ -107,6 +107,8 @@ def choose_plan(
         progress = TrialProgress(index, len(splits), journal)
         compare = partial(compare_plans, learner, situation, labels, split, rank, weight, tally.plans, progress)
         tally.add(journal.checkpoint.remember("trial", compare, rng=situation.rng), len(split.test))
+        if len(tally.plans) == 1:
+            break
     best = tally.select(TIED_AT_FULL_RANK if rank == d else TIED_IF_MANY if n > LARGE else TIED)
     errors = tally.means
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
