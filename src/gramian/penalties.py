@@ -32,19 +32,34 @@ class Product(NamedTuple):
 Products = list[Product]
 
 
+class Grams(NamedTuple):
+    """A factor G (d, r), and its small products GᵀG (r, r) and G₀ᵀG (k, r) in float64, carried along straight lines."""
+
+    G: Matrix
+    own: Matrix
+    cross: Matrix
+
+
 class PenaltyLine(NamedTuple):
-    """A penalty along Z + s T: its polynomial in s, shape (5,), constant first; and Z and T."""
+    """A penalty along Z + s T: its polynomial in s, shape (5,), constant first; and what `Grams` are made of.
+
+    `own` are the coefficients of (Z + s T)ᵀ(Z + s T) = own[0] + own[1] s + own[2] s², and `cross` those of
+    G₀ᵀ(Z + s T) = cross[0] + cross[1] s.
+    """
 
     quartic: Vector
     Z: Matrix
     T: Matrix
+    own: list[Matrix]
+    cross: list[Matrix]
 
 
 @dataclass(frozen=True, eq=False)
 class Toward:
-    """The penalty ½ strength ‖W - W₀‖² / ‖W₀‖², in the Frobenius norm, for a given W₀ = G₀ G₀ᵀ.
+    """The penalty ½ strength ‖W - W₀‖² / ‖W₀‖² + trace · tr(W), in the Frobenius norm, for a given W₀ = G₀ G₀ᵀ.
 
-    W and W₀ are never formed. An evaluation costs O(d r (r + k)) for factors G (d, r) and G₀ (d, k).
+    W and W₀ are never formed. An evaluation costs O(d r (r + k)) for factors G (d, r) and G₀ (d, k), and along a line
+    O(r (r + k)).
 
     Parameters
     ----------
@@ -52,6 +67,8 @@ class Toward:
         The factor G₀. It must not be zero.
     strength : float
         The penalty weight.
+    trace : float
+        The penalty weight of tr(W).
 
     Examples
     --------
@@ -64,12 +81,14 @@ class Toward:
 
     factor: Matrix
     strength: float = 1.0
+    trace: float = 0.0
     separable = False
     costly = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", as_real("factor", self.factor))
         check_number("strength", self.strength, least=0)
+        check_number("trace", self.trace, least=0)
         if self.factor.ndim != 2 or not np.isfinite(self.factor).all():
             raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:
@@ -95,43 +114,57 @@ class Toward:
         if n_samples != len(self.factor):
             raise ValueError(f"factor has {len(self.factor)} rows, but there are {n_samples} coordinates.")
 
-    def predict(self, Z: Matrix) -> Matrix:
-        """Return Z, which is G: the penalty has no predictions."""
-        return Z
+    def predict(self, Z: Matrix) -> Grams:
+        """Return Z, which is G, and its small products."""
+        return Grams(Z, as_double(Z.T @ Z), as_double(self.factor.T @ Z))
 
-    def value_and_slopes(self, prediction: Matrix) -> Assessment:
-        """Return the value, the slopes scale · (W - W₀) as products, and the scale of the value's rounding error."""
-        G, G0, scale = prediction, self.factor, self.scale
-        own, mixed = squared_norm(G.T @ G), squared_norm(G0.T @ G)
-        value = 0.5 * scale * max(own - 2 * mixed + self.square, 0.0)
-        return Assessment(value, [Product(scale, G, G), Product(-scale, G0, G0)], scale * (own + mixed))
+    def value_and_slopes(self, prediction: Grams) -> Assessment:
+        """Return the value, the slopes scale · (W - W₀) + trace · I as `Grams`, and the scale of its rounding error."""
+        own, mixed, scale = squared_norm(prediction.own), squared_norm(prediction.cross), self.scale
+        linear = self.trace * float(np.trace(prediction.own))
+        value = 0.5 * scale * max(own - 2 * mixed + self.square, 0.0) + linear
+        return Assessment(value, prediction, scale * (own + mixed) + linear)
 
-    def weigh(self, weights: Products, Z: Matrix) -> Matrix:
-        """Return Σ c A (Bᵀ Z), shape (d, r), for weights given as products."""
-        total = np.zeros_like(Z)
-        for coefficient, A, B in weights:
-            total += coefficient * (A @ (B.T @ Z))
+    def weigh(self, weights: Grams | Products, Z: Matrix) -> Matrix:
+        """Return (Σ c A Bᵀ) Z, shape (d, r), for weights given as products, or for the slopes at a factor."""
+        if isinstance(weights, Grams):
+            return self.weigh_slopes(weights, Z)
+        (c, A, B), *others = weights
+        total = A @ (c * (B.T @ Z))
+        for c, A, B in others:
+            total += A @ (c * (B.T @ Z))
         return total
 
-    def gauss_newton(self, prediction: Matrix, Z: Matrix, velocity: Matrix) -> Curvature:
+    def weigh_slopes(self, slopes: Grams, Z: Matrix) -> Matrix:
+        """Return (scale · (G Gᵀ - G₀ G₀ᵀ) + trace · I) Z, shape (d, r). If Z is G, its small products are known."""
+        G, G0, scale, same = slopes.G, self.factor, self.scale, slopes.G is Z
+        own, cross = (slopes.own, slopes.cross) if same else (G.T @ Z, G0.T @ Z)
+        total = G @ (scale * own + (self.trace if same else 0) * np.eye(*own.shape)).astype(Z.dtype)
+        total -= G0 @ (scale * cross).astype(Z.dtype)
+        return total if same or not self.trace else total + self.trace * Z
+
+    def gauss_newton(self, prediction: Grams, Z: Matrix, velocity: Matrix) -> Curvature:
         """Return scale · dW/ds = scale · (Z Vᵀ + V Zᵀ) as products, and scale · ‖dW/ds‖², for a velocity V of Z."""
         scale = self.scale
         form = 2 * float(np.vdot(Z.T @ Z, velocity.T @ velocity)) + 2 * float(np.vdot(velocity.T @ Z, Z.T @ velocity))
         return Curvature([Product(scale, Z, velocity), Product(scale, velocity, Z)], scale * form)
 
-    def line(self, prediction: Matrix, Z: Matrix, T: Matrix) -> PenaltyLine:
-        """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and Z and T."""
-        gram = [Z.T @ Z, Z.T @ T + T.T @ Z, T.T @ T]
-        cross = [self.factor.T @ Z, self.factor.T @ T]
+    def line(self, prediction: Grams, Z: Matrix, T: Matrix) -> PenaltyLine:
+        """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and what `Grams` need."""
+        mixed = as_double(Z.T @ T)
+        own = [prediction.own, mixed + mixed.T, as_double(T.T @ T)]
+        cross = [prediction.cross, as_double(self.factor.T @ T)]
         quartic = np.zeros(5)
-        for i, A in enumerate(gram):
-            for j, B in enumerate(gram):
+        for i, A in enumerate(own):
+            for j, B in enumerate(own):
                 quartic[i + j] += float(np.vdot(A, B))
         for i, A in enumerate(cross):
             for j, B in enumerate(cross):
                 quartic[i + j] -= 2 * float(np.vdot(A, B))
         quartic[0] += self.square
-        return PenaltyLine(0.5 * self.scale * quartic, Z, T)
+        quartic *= 0.5 * self.scale
+        quartic[:3] += [self.trace * float(np.trace(A)) for A in own]
+        return PenaltyLine(quartic, Z, T, own, cross)
 
     def along(self, line: PenaltyLine, s: float) -> Derivatives:
         """Return the value, slope and curvature at s."""
@@ -142,9 +175,14 @@ class Toward:
         """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""
         return line.quartic
 
-    def predict_along(self, line: PenaltyLine, s: float) -> Matrix:
-        """Return Z + s T, shape (d, r)."""
-        return line.Z + s * line.T
+    def predict_along(self, line: PenaltyLine, s: float) -> Grams:
+        """Return Z + s T, shape (d, r), and its small products."""
+        return self.predict_moved(line, s, line.Z + s * line.T)
+
+    def predict_moved(self, line: PenaltyLine, s: float, image: Matrix) -> Grams:
+        """Return the image Z + s T, which is known, with its small products."""
+        own, cross = line.own[0] + s * line.own[1] + s**2 * line.own[2], line.cross[0] + s * line.cross[1]
+        return Grams(image, own, cross)
 
     def pieces(self, n_samples: int) -> Pieces:
         """Return the penalty itself, finely and coarsely: it is small."""
@@ -153,6 +191,11 @@ class Toward:
     def take(self, rows: Rows) -> Taken:
         """Return the whole penalty and None, which stands for all rows: a penalty has no measurements to select."""
         return Taken(self, None)
+
+
+def as_double(A: Matrix) -> Matrix:
+    """Return a small matrix in float64."""
+    return A.astype(np.float64, copy=False)
 
 
 def squared_norm(A: Matrix) -> float:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from gramian._kernels import minima, reference_minima
 from gramian.supervision import nearest
-from gramian.supervision.nearest import Samples, nearest_samples
+from gramian.supervision.nearest import PART, Ranges, Samples, nearest_samples
 
 
 def explicit(Z, classes, anchors, k, same):
@@ -22,25 +23,25 @@ def explicit(Z, classes, anchors, k, same):
 @pytest.fixture
 def many(monkeypatch):
     monkeypatch.setattr(nearest, "MANY", 10)
-    monkeypatch.setattr(nearest, "TILE", (16, 64))
 
 
-def draw(kind, rng):
-    Z = rng.standard_normal((400, 5))
+def draw(kind, rng, n=400):
+    Z = rng.standard_normal((n, 5))
     if kind == "outlier":
         Z[7] *= 1e6
     if kind == "repeated":
-        Z = np.repeat(Z[:100], 4, axis=0)
+        Z = np.repeat(Z[: n // 4], 4, axis=0)
     if kind == "integers":
-        Z = rng.integers(0, 3, (400, 5)).astype(float)
+        Z = rng.integers(0, 3, (n, 5)).astype(float)
     return Z
 
 
 @pytest.mark.parametrize("kind", ["plain", "outlier", "repeated", "integers"])
 @pytest.mark.parametrize("counts", [(3, 10), (60, 2)])
-def test_float32_finds_what_float64_finds(kind, counts, rng, many):
-    Z, classes = draw(kind, rng), rng.choice(5, 400, p=[0.5, 0.3, 0.1, 0.08, 0.02])
-    samples, anchors = Samples.of(Z, classes), rng.permutation(400)[:50]
+@pytest.mark.parametrize("n", [400, 3000])
+def test_float32_finds_what_float64_finds(kind, counts, n, rng, many):
+    Z, classes = draw(kind, rng, n), rng.choice(5, n, p=[0.5, 0.3, 0.1, 0.08, 0.02])
+    samples, anchors = Samples.of(Z, classes), rng.permutation(n)[:50]
     assert samples.low.dtype == np.float32
     found = nearest_samples(samples, anchors, *counts)
     exact = nearest_samples(samples._replace(low=None), anchors, *counts)
@@ -56,11 +57,47 @@ def test_float32_finds_what_float64_finds(kind, counts, rng, many):
         np.testing.assert_array_equal(found.far, explicit(Z, classes, anchors, counts[1], False))
 
 
-def test_float64_is_needed_by_few_anchors(rng, many, monkeypatch):
-    scanned = []
-    scan = nearest.scan
-    monkeypatch.setattr(nearest, "scan", lambda Z, *rest: scanned.append((Z.dtype, len(rest[2]))) or scan(Z, *rest))
-    samples = Samples.of(rng.standard_normal((2000, 5)), rng.integers(0, 4, 2000))
-    nearest_samples(samples, np.arange(500), 3, 10)
-    assert scanned[0] == (np.float32, 500)
-    assert sum(count for dtype, count in scanned if dtype == np.float64) < 50
+@pytest.fixture
+def searched(rng):
+    """Samples of classes, one of them rare, some anchors, and the arguments that kernels share."""
+    samples = Samples.of(rng.standard_normal((3000, 5)), rng.choice(3, 3000, p=[0.6, 0.399, 0.001]))
+    samples = samples._replace(**samples.lowered())
+    at = np.sort(rng.permutation(3000)[:40])
+    code = np.searchsorted(samples.edges, at, side="right")
+    return samples, Ranges(at, samples.edges[code - 1], samples.edges[code])
+
+
+def least_distances(module, samples, ranges):
+    """Return the least distances of groups of near and of far samples, by the kernels or their reference."""
+    low, segments = samples.low, len(samples.low) // minima.WIDTH
+    near, far = (np.full((len(ranges.anchors), segments * minima.LANES), np.inf, np.float32) for _ in range(2))
+    for start in range(0, len(low), PART):
+        products = -2 * low[ranges.anchors] @ low[start : start + PART].T
+        module.update_minima(products, samples.low_squares, *ranges, start, near, far)
+    return near, far
+
+
+def test_least_distances_of_groups_equal_their_reference(searched):
+    for found, expected in zip(
+        *(least_distances(module, *searched) for module in (minima, reference_minima)), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_nearest_in_groups_equal_their_reference(own, searched):
+    samples, ranges = searched
+    least = least_distances(minima, *searched)[0 if own else 1]
+    found, expected = ((np.empty((40, 7)), np.empty((40, 7), np.intp)) for _ in range(2))
+    for module, lists in ((minima, found), (reference_minima, expected)):
+        parts = (samples.Z, samples.squares, samples.order, *ranges, least, np.float32(samples.rounding), own)
+        module.nearest_in_groups(*parts, *lists)
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_few_groups_are_looked_at_again(searched):
+    samples, ranges = searched
+    _, far = least_distances(minima, samples, ranges)
+    limits = np.sort(far, axis=1)[:, 9:10] + samples.rounding
+    assert (far <= limits).sum() < 10.5 * len(far)

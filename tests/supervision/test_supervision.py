@@ -259,24 +259,25 @@ def test_triplets_of_very_many_samples_are_sought_among_some(rng, monkeypatch):
 
 def test_rounds_of_triplets_grow(rng, monkeypatch):
     monkeypatch.setattr("gramian.supervision.labels.ANCHORS", 70)
+    monkeypatch.setattr("gramian.supervision.labels.FEWER_ANCHORS", 60)
     y = rng.integers(3, size=300)
     X = rng.standard_normal((300, 4)) + 4 * np.eye(4)[y]
     situation = Situation(Array(X), np.random.default_rng(0), labels=y)
     supervision = LabelTriplets(y).validate(300)
     begun = supervision.begin(situation, np.eye(4)).supervision
     rows = [begun.subset(index) for index in range(4)]
-    assert [None if drawn is None else len(drawn) for drawn in rows] == [75, 75, 150, None]
+    assert [None if drawn is None else len(drawn) for drawn in rows] == [60, 60, 100, None]
     assert not np.array_equal(rows[0], rows[1])
     for index in range(4):
         (term,) = begun.terms(situation, np.eye(4), index)
-        assert len(term) == 70
+        assert len(term) == (60 if index < 3 else 70)
         term.check(300 if rows[index] is None else len(rows[index]))
     # A batch of a stream has one round, of all its samples.
     assert supervision.begin(situation, np.eye(4), resume=True).supervision.subset(0) is None
     learned = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
     assert learned.n_iter_ <= 40
-    # A product with some of the samples is a part of a pass: those of three rounds are of a quarter, or half.
-    assert learned.history_["passes"][-1] < 2 * (10 + 2) * (0.25 + 0.25 + 0.5 + 1)
+    # A product with some of the samples is a part of a pass: those of three rounds are of a fifth, or a third.
+    assert learned.history_["passes"][-1] < 2 * (10 + 2) * (0.2 + 0.2 + 0.34 + 1)
     image = learned.transform(X)
     assert KNeighborsClassifier(1).fit(image[::2], y[::2]).score(image[1::2], y[1::2]) > 0.9
     # Few samples are all used in every round.

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from gramian.features import Identity
-from gramian.losses import Linear
-from gramian.measurements import Each
-from gramian.objective import Block, Term
-from gramian.objective.terms import Summand
+from gramian.objective import Block
 from gramian.penalties import Toward, squared_norm
 from gramian.situation import Situation
 from gramian.supervision import Begun
@@ -27,15 +22,10 @@ class Penalties(NamedTuple):
 
     def blocks(self, start: Matrix) -> list[Block]:
         """Return the penalties as blocks of a problem, for the start W₀ = G₀ G₀ᵀ with G₀ of shape (d, r)."""
-        d = len(start)
-        parts: list[Summand] = []
-        if self.toward > 0:
-            parts.append(Toward(start, self.toward))
-        if self.trace > 0:
-            # The linear loss is half the prediction.
-            weight = np.full(d, 2 * self.trace / squared_norm(start), start.dtype)
-            parts.append(Term(Each(d), np.zeros(d, start.dtype), Linear(), np.full(d, -1), weight))
-        return [Block(Identity(d, start.dtype), parts)] if parts else []
+        if not (self.toward > 0 or self.trace > 0):
+            return []
+        penalty = Toward(start, self.toward, self.trace / squared_norm(start))
+        return [Block(Identity(len(start), start.dtype), [penalty])]
 
 
 def resolve_penalties(

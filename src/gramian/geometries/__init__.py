@@ -8,8 +8,9 @@ geometry must satisfy; the tests run it over `GEOMETRIES`, for every instance in
 from gramian.geometries.affine_invariant import AffineInvariant
 from gramian.geometries.flat import Flat
 from gramian.geometries.grassmann import Grassmann
+from gramian.geometries.images import factor_image, factor_velocity
 from gramian.geometries.log_euclidean import LogEuclidean
-from gramian.geometries.point import Curve, Geometry, Motion, Point, factor_image, factor_velocity
+from gramian.geometries.point import Curve, Geometry, Motion, Point
 from gramian.geometries.polar import Polar
 from gramian.geometries.scaled import Scaled
 

@@ -115,6 +115,10 @@ class ScaledPoint(Point):
         B = A if same else self.moment_times_frame.T @ b
         return plain + inner(A.T @ (self.inverse @ B), self.metric) + float(A.trace() * B.trace())
 
+    def slope(self, gradient: Matrix, MF: Matrix, tangent: Matrix) -> float:
+        """Return the inner product of the gradient with a tangent; without a moment it is the sum 2 tr(MFᵀ ξ)."""
+        return 2 * inner(MF, tangent) if self.moment is None else self.inner(gradient, tangent)
+
     def damped(self, level: float) -> ScaledPoint:
         """Return this point with another level. A large η far from a fit helps if r exceeds the true rank."""
         return ScaledPoint(self.frame, level, self.moment, self.gaussian)

@@ -244,9 +244,10 @@ def call_along(term: Summand, line: Any, s: float) -> Vector:
     return np.array(term.along(line, s))
 
 
-def call_predict_along(term: Summand, line: Any, s: float) -> Any:
-    """Return the predictions of a term at s."""
-    return term.predict_along(line, s)
+def call_predict_along(term: Summand, line: Any, s: float, image: Matrix) -> Any:
+    """Return the predictions of a term at s, where the image is known; penalties, whose predictions have it, say so."""
+    moved = getattr(term, "predict_moved", None)
+    return term.predict_along(line, s) if moved is None else moved(line, s, image)
 
 
 # The work.
@@ -310,7 +311,8 @@ def move(block: Block, state: State, ahead: Direction, *, motion: Motion, s: flo
     """Evaluate the block at a step along a curve, from images that are carried along: no pass."""
     image = motion.blend(state.image, ahead.image)
     if ahead.lines is not None:
-        return block.assess(image, block.team.map(call_predict_along, block.terms, ahead.lines, repeat(s)))
+        moved = block.team.map(call_predict_along, block.terms, ahead.lines, repeat(s), repeat(image))
+        return block.assess(image, moved)
     return block.assess(image, block.predict(factor_image(image, motion.remaining_factor)))
 
 

@@ -71,15 +71,29 @@ class Evaluation:
         return self._states
 
     @cached_property
+    def pulled(self) -> Matrix:
+        """The sum M F, shape (d, k), that the gradient is made of; one pass."""
+        return self.problem.count(1).run(block.pull, self.states)[1]
+
+    @cached_property
     def gradient(self) -> Tangent:
         """The metric's gradient; one pass. Where it overflows it is not finite, which solvers see."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.point.gradient(self.problem.count(1).run(block.pull, self.states)[1])
+            return self.point.gradient(self.pulled)
+
+    def slope(self, tangent: Tangent) -> float:
+        """Return the derivative of the objective along a tangent: its inner product with the gradient."""
+        return self.point.slope(self.gradient, self.pulled, tangent)
 
     @cached_property
+    def gradient_square(self) -> float:
+        """The squared norm of the gradient in the metric."""
+        return max(self.slope(self.gradient), 0.0)
+
+    @property
     def gradient_norm(self) -> float:
         """The norm of the gradient in the metric."""
-        return self.point.inner(self.gradient, self.gradient) ** 0.5
+        return self.gradient_square**0.5
 
     def line(self, tangent: Tangent) -> Line:
         """Return the objective along the curve of a tangent; one pass, for all of its steps."""

@@ -64,7 +64,7 @@ class Line:
         self.start = start
         self.tangent = tangent
         self.value = start.value
-        self.slope = start.point.inner(start.gradient, tangent)
+        self.slope = start.slope(tangent)
         self.curve: Curve = start.point.curve(tangent)
         self.limit = self.curve.limit
         # A curve that names no direction still has a velocity, which the Gauss-Newton model needs.
@@ -143,6 +143,7 @@ class Line:
             small = {"motion": motion, "s": s}
             states, arrival = start.problem.count(1).run(block.arrive, start.states, self.ahead, **small)
             evaluation = type(start)(start.problem, point, states, Totals(arrival.value, arrival.scale))
+            evaluation.pulled = arrival.pulled
             evaluation.gradient = evaluation.point.gradient(arrival.pulled)
         self._trial = Trial(s, evaluation)
         return evaluation

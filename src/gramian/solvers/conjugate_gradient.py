@@ -82,10 +82,13 @@ def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
 
     Return -gradient if that tangent is not a descent direction.
     """
-    point, gradient = evaluation.point, evaluation.gradient
+    point, gradient, own = evaluation.point, evaluation.gradient, evaluation.gradient_square
     direction = memory.point.transport(memory.direction, point)
     last_gradient = memory.point.transport(memory.gradient, point)
     square = point.inner(last_gradient, last_gradient)
-    beta = max(0.0, point.inner(gradient, gradient - last_gradient) / square) if square > 0 else 0.0
-    proposed = beta * direction - gradient
-    return proposed if point.inner(proposed, gradient) < -1e-3 * point.inner(gradient, gradient) else -gradient
+    beta = max(0.0, (own - evaluation.slope(last_gradient)) / square) if square > 0 else 0.0
+    if not beta * evaluation.slope(direction) - own < -1e-3 * own:
+        return -gradient
+    proposed = beta * direction
+    proposed -= gradient
+    return proposed

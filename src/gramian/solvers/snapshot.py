@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from gramian.geometries import Point
 from gramian.objective import Evaluation, Problem
 from gramian.objective.block import Totals
-from gramian.types import Tangent
+from gramian.types import Matrix, Tangent
 
 __all__ = ["Snapshot", "restore_evaluation", "take_snapshot"]
 
@@ -22,21 +22,23 @@ class Snapshot(NamedTuple):
         Images, predictions and slopes, which carry the rounding errors of the steps so far; None if they are held by
         other processes, and are computed anew.
     value, noise : float
-    gradient : array or None
-        None if it was not computed.
+    pulled, gradient : array or None
+        The gradient and what it is made of; None if they were not computed.
     """
 
     point: Point
     states: list[Any] | None
     value: float
     noise: float
+    pulled: Matrix | None
     gradient: Tangent | None
 
 
 def take_snapshot(evaluation: Evaluation) -> Snapshot:
     """Return what is known at an evaluation. Nothing is copied."""
     states = evaluation.states if getattr(evaluation.problem.execution, "local", False) else None
-    return Snapshot(evaluation.point, states, evaluation.value, evaluation.noise, vars(evaluation).get("gradient"))
+    known = [vars(evaluation).get(name) for name in ("pulled", "gradient")]
+    return Snapshot(evaluation.point, states, evaluation.value, evaluation.noise, *known)
 
 
 def restore_evaluation(problem: Problem, snapshot: Snapshot) -> Evaluation:
@@ -46,5 +48,5 @@ def restore_evaluation(problem: Problem, snapshot: Snapshot) -> Evaluation:
     evaluation = Evaluation(problem, snapshot.point, snapshot.states, Totals(snapshot.value, 0.0))
     evaluation.noise = snapshot.noise
     if snapshot.gradient is not None:
-        vars(evaluation)["gradient"] = snapshot.gradient
+        vars(evaluation).update(pulled=snapshot.pulled, gradient=snapshot.gradient)
     return evaluation

@@ -12,7 +12,7 @@ from gramian.execution import Execution, Serial, execution_for
 from gramian.features import Array, Features
 from gramian.situation import Situation
 from gramian.starts.moments import class_moments
-from gramian.starts.principal import LARGEST_MOMENT, principal_components
+from gramian.starts.principal import FEW_ROUNDS, LARGEST_MOMENT, principal_components
 from gramian.types import Matrix, Vector
 
 __all__ = ["discriminants", "lda_start"]
@@ -51,7 +51,7 @@ def discriminants(
     """
     d, execution = features.shape[1], Serial() if execution is None else execution_for(features, execution)
     if d > LARGEST_MOMENT:
-        components = principal_components(features, max(PRINCIPAL, rank), rng, execution)
+        components = principal_components(features, max(PRINCIPAL, rank), rng, execution, FEW_ROUNDS)
         inside = Array(np.ascontiguousarray(components.scores[:, : max(PRINCIPAL, rank)]))
         combinations = np.zeros((components.scores.shape[1], rank))
         combinations[: inside.shape[1]] = discriminants(inside, labels, rank, rng, execution)

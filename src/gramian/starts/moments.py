@@ -67,7 +67,8 @@ def class_moments(features: Features, labels: Vector, execution: Execution) -> C
     """
     n, execution = features.shape[0], execution_for(features, execution)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    centres = sample_means(features, codes, counts)
+    # The centres are taken away in the dtype of the data, where they must be the same numbers.
+    centres = sample_means(features, codes, counts).astype(features.dtype).astype(np.float64)
     shards = place_rows(features, execution, codes)
     sums = execution.run(sum_scatter, shards, centres=centres)[1]
     scatter, away = sums[: len(centres.T)], sums[len(centres.T) :]
@@ -98,5 +99,7 @@ def indicator_of(codes: Vector, n_classes: int) -> Any:
 
 def sum_scatter(rows: Rows, *, centres: Matrix) -> tuple[None, Matrix]:
     """Sum the outer products (d, d) of samples less the centres (c, d) of their classes; below, their sums (c, d)."""
-    away = rows.features.dense() - centres[rows.values]
-    return None, np.vstack([away.T @ away, indicator_of(rows.values, len(centres)).T @ away])
+    # Products of float32 data take half the time of float64, and are of few rows; the pieces are added in float64.
+    away = rows.features.dense() - centres.astype(rows.features.dtype)[rows.values]
+    sums = indicator_of(rows.values, len(centres)).T @ away
+    return None, np.vstack([away.T @ away, sums]).astype(np.float64, copy=False)

@@ -15,12 +15,14 @@ from gramian.situation import Situation
 from gramian.starts.moments import Rows, place_rows, second_moment
 from gramian.types import Matrix
 
-__all__ = ["LARGEST_MOMENT", "pca_start", "principal_components", "principal_directions"]
+__all__ = ["FEW_ROUNDS", "LARGEST_MOMENT", "pca_start", "principal_components", "principal_directions"]
 
 # Up to this many features a d x d moment is formed.
 LARGEST_MOMENT = 2000
 # Columns more than the rank, and rounds of products, of the randomised method.
 MORE_COLUMNS, ROUNDS = 20, 3
+# Discriminants among many components need no more than their span, roughly.
+FEW_ROUNDS = 1
 # The numbers of a (d, k) matrix that are held at a time, where samples are fewer than features.
 LARGEST_TILE = 2**23
 
@@ -80,22 +82,24 @@ def principal_directions(
     return np.ascontiguousarray(components.lift(np.eye(components.scores.shape[1], rank), execution))
 
 
-def principal_components(features: Features, rank: int, rng: np.random.Generator, execution: Execution) -> Principal:
+def principal_components(
+    features: Features, rank: int, rng: np.random.Generator, execution: Execution, rounds: int = ROUNDS
+) -> Principal:
     """Return the leading principal components of X about the origin, by a randomised range finder.
 
-    Three rounds of products are enough for a start. The iterated matrix has a row for each sample or for each feature,
-    whichever are fewer.
+    Three rounds of products are enough for principal directions as a start. The iterated matrix has a row for each
+    sample or for each feature, whichever are fewer.
     """
     (n, d), execution = features.shape, execution_for(features, execution)
     placed, count = place_pieces(features, execution), min(rank + MORE_COLUMNS, n, d)
     # Samples on workers stay where they are: a matrix of their number would have to be cut as they are.
     if n < d and not hasattr(features, "place_with"):
-        found = components_by_samples(placed, rng.standard_normal((n, count)).astype(features.dtype), execution)
+        found = components_by_samples(placed, rng.standard_normal((n, count)).astype(features.dtype), execution, rounds)
         # Directions without any variance have no right singular vector among the samples.
         if found.weights is not None and found.weights[:, :rank].any(axis=0).all():
             return found
     Q = rng.standard_normal((d, count)).astype(features.dtype)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         Q = orthonormalise(execution.run(pull_image, placed.shards, Q=Q)[1])
     # The right singular vectors of X Q are the eigenvectors of its Gram matrix.
     V = np.linalg.eigh(execution.run(image_gram, placed.shards, Q=Q)[1])[1][:, ::-1]
@@ -103,9 +107,9 @@ def principal_components(features: Features, rank: int, rng: np.random.Generator
     return Principal(compute_image(features, basis, execution), basis)
 
 
-def components_by_samples(placed: Placed, Q: Matrix, execution: Execution) -> Principal:
+def components_by_samples(placed: Placed, Q: Matrix, execution: Execution, rounds: int) -> Principal:
     """Return principal components from products of X Xᵀ with Q (n, k). Weights of those without variance are 0."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         Q = orthonormalise(multiply_gram(placed, Q, execution))
     squares, V = np.linalg.eigh(Q.astype(np.float64).T @ multiply_gram(placed, Q, execution))
     sigma, U = np.sqrt(np.maximum(squares[::-1], 0)), Q @ V[:, ::-1]

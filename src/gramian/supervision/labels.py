@@ -26,11 +26,13 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
-#: With more samples than this, a round draws this number of anchors, and the first rounds this number of samples.
+#: With more samples than this, the last round draws this number of anchors.
 ANCHORS = 20_000
-#: The largest number of samples of the last round; and the number of rounds before it that each have half as many
-#: samples as the next.
-MOST_SAMPLES, HALVINGS = 60_000, 2
+#: Each round before it then draws this number of anchors, and has at least this number of samples.
+FEWER_ANCHORS = 10_000
+#: The largest number of samples of the last round; and the parts of it that the rounds before it have, from the last to
+#: the first. More samples in the first rounds do not lower the error, as the last one begins where they end.
+MOST_SAMPLES, PARTS = 60_000, (1, 3, 6)
 #: Iterations of a round; and of one that draws anchors, which soon makes place for the next.
 ROUND_LENGTH, SHORT_ROUND = 15, 10
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
@@ -136,8 +138,16 @@ class LabelTriplets(Supervision):
     def round_size(self, index: int) -> int:
         """Return the number of samples of a round: all, or at most 60,000, in the last, and fewer before it."""
         most = min(len(self), MOST_SAMPLES)
-        left = max(self.n_rounds - 1 - index, 0)
-        return max(most >> min(left, HALVINGS), min(most, ANCHORS))
+        part = PARTS[min(self.rounds_after(index), len(PARTS) - 1)]
+        return most if len(self) <= ANCHORS else min(most, max(most // part, FEWER_ANCHORS))
+
+    def rounds_after(self, index: int) -> int:
+        """Return the number of rounds after a round."""
+        return max(self.n_rounds - 1 - index, 0)
+
+    def most_anchors(self, index: int) -> int:
+        """Return the largest number of anchors of a round."""
+        return FEWER_ANCHORS if len(self) > ANCHORS and self.rounds_after(index) else ANCHORS
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round, ascending; None for all."""
@@ -148,17 +158,18 @@ class LabelTriplets(Supervision):
         drawn = rng.choice(n, size, replace=False)
         if self.sample_weight is not None:
             able = np.flatnonzero(self.sample_weight)
-            drawn = np.union1d(drawn, rng.choice(able, min(ANCHORS, len(able)), replace=False))
+            drawn = np.union1d(drawn, rng.choice(able, min(self.most_anchors(index), len(able)), replace=False))
         return with_every_class(drawn, self.labels, 2)
 
     def samples_of_round(self, situation: Situation, index: int) -> RoundSamples:
         """Return the samples of a round."""
         rows = self.subset(index)
         if rows is None:
-            return RoundSamples(self, situation)
+            return RoundSamples(self, situation, self.most_anchors(index))
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         part = replace(self, labels=self.labels[rows], sample_weight=weight)
-        return RoundSamples(part, situation._replace(features=situation.features.take(rows), labels=part.labels))
+        situation = situation._replace(features=situation.features.take(rows), labels=part.labels)
+        return RoundSamples(part, situation, self.most_anchors(index))
 
     def brief(self) -> Self:
         """Return the same with two rounds at the most."""
@@ -202,7 +213,7 @@ class LabelTriplets(Supervision):
 
 
 class RoundSamples(NamedTuple):
-    """The triplets of the samples of a round, and where these samples are.
+    """The triplets of the samples of a round, where these samples are, and the largest number of anchors.
 
     The image of these samples comes to the driver. They are drawn, so that there are few (60,000 and some anchors), and
     each thread or worker needs the whole image: it compares its anchors with all samples.
@@ -210,19 +221,20 @@ class RoundSamples(NamedTuple):
 
     supervision: LabelTriplets
     situation: Situation
+    most_anchors: int
 
     def search(self, Z: Matrix) -> Neighbours:
         """Return near targets and near impostors among the mapped samples Z (n, r) of the round.
 
         The anchors are all samples, or many that are drawn anew.
         """
-        supervision, situation = self
+        supervision, situation, most = self
         able = None if supervision.sample_weight is None else np.flatnonzero(supervision.sample_weight)
         n = len(supervision) if able is None else len(able)
-        if n <= ANCHORS:
+        if n <= most:
             anchors = able
         else:
-            anchors = np.sort(situation.rng.choice(n if able is None else able, ANCHORS, replace=False))
+            anchors = np.sort(situation.rng.choice(n if able is None else able, most, replace=False))
         return search_neighbours(
             Z, supervision.labels, supervision.n_targets, supervision.n_impostors, anchors, situation.execution
         )

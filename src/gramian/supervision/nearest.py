@@ -1,7 +1,7 @@
 """The nearest samples of anchors, of their own label and of others, among all samples.
 
-Products of many samples are computed in float32, with some more neighbours than asked for. These are compared again in
-float64. Where rounding may have hidden a neighbour, the search is repeated in float64: the result is that of float64.
+Products of many samples are computed in float32. Only the least distance of every group of samples is kept. The groups
+that may have a neighbour, up to rounding, are compared again in float64: the result is that of float64.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gramian._kernels.minima import LANES, WIDTH, nearest_in_groups, update_minima
 from gramian._kernels.neighbours import update_neighbours
 from gramian.types import Matrix, Vector
 
@@ -17,9 +18,12 @@ __all__ = ["Nearest", "Samples", "nearest_samples"]
 
 # The numbers of anchors and samples of a tile: its products are read while they are in the cache.
 TILE = (128, 2048)
-# From MANY samples on, the search in float32 and the second comparison take less time than one in float64. The search
-# in float32 keeps MORE further neighbours.
-MANY, MORE = 4096, 8
+# From MANY samples on, the search in float32 and the second comparison take less time than one in float64.
+MANY = 4096
+# Products with PART samples, a part of a segment, are then read while they are in the cache.
+PART = WIDTH // 4
+# A tile then has MOST_ANCHORS anchors; fewer, if it would have more than MOST_MINIMA minima of groups.
+MOST_ANCHORS, LEAST_ANCHORS, MOST_MINIMA = 512, 64, 2**21
 
 
 class Samples(NamedTuple):
@@ -33,8 +37,8 @@ class Samples(NamedTuple):
         The positions where the classes begin, and N.
     order, positions : array of int, shape (N,)
         The index of the sample at each position, and the position of the sample of each index.
-    low : array, shape (N, k), or None
-        Z in float32, for samples that are many.
+    low, low_squares : array, shape (S · WIDTH, k) and (S · WIDTH,), or None
+        The same in float32, for samples that are many, filled up with zeros and with infinity.
     """
 
     Z: Matrix
@@ -43,6 +47,7 @@ class Samples(NamedTuple):
     order: Vector
     positions: Vector
     low: Matrix | None = None
+    low_squares: Vector | None = None
 
     @classmethod
     def of(cls, Z: Matrix, classes: Vector) -> Samples:
@@ -58,8 +63,30 @@ class Samples(NamedTuple):
         positions[order] = np.arange(len(order))
         edges = np.concatenate([[0], np.cumsum(np.bincount(classes))])
         Z = Z[order]
-        low = Z.astype(np.float32) if len(Z) >= MANY else None
-        return cls(Z, np.einsum("ij,ij->i", Z, Z), edges, order, positions, low)
+        samples = cls(Z, np.einsum("ij,ij->i", Z, Z), edges, order, positions)
+        return samples if len(Z) < MANY else samples._replace(**samples.lowered())
+
+    def lowered(self) -> dict[str, Matrix]:
+        """Return samples and squared norms in float32, filled up to a multiple of a segment."""
+        n, k = self.Z.shape
+        whole = -(-n // WIDTH) * WIDTH
+        low, squares = np.zeros((whole, k), np.float32), np.full(whole, np.inf, np.float32)
+        low[:n], squares[:n] = self.Z, self.squares
+        return {"low": low, "low_squares": squares}
+
+    @property
+    def tile(self) -> int:
+        """The number of anchors that are worked on at a time."""
+        if self.low is None:
+            return TILE[0]
+        n_minima = len(self.low) // WIDTH * LANES
+        return min(MOST_ANCHORS, max(LEAST_ANCHORS, MOST_MINIMA // n_minima))
+
+    @property
+    def rounding(self) -> float:
+        """The largest error of the difference of two squared distances in float32."""
+        k = self.Z.shape[1]
+        return 2 * (k + 4) * float(np.finfo(np.float32).eps) * 3 * float(self.squares.max())
 
 
 class Nearest(NamedTuple):
@@ -69,62 +96,50 @@ class Nearest(NamedTuple):
     far: Matrix
 
 
-class Found(NamedTuple):
-    """Nearest samples of anchors, and their squared distances less the squared norm of the anchor, ascending."""
+class Ranges(NamedTuple):
+    """Positions of a anchors, and the ranges of positions of their classes, shape (a,) each."""
 
-    near: Matrix
-    near_distances: Matrix
-    far: Matrix
-    far_distances: Matrix
+    anchors: Vector
+    starts: Vector
+    stops: Vector
 
 
 def nearest_samples(samples: Samples, anchors: Vector, k: int, j: int) -> Nearest:
     """Return indices of the k nearest of each anchor's label (a, k) and the j nearest of others (a, j); -1: no more."""
     at = samples.positions[anchors]
-    if samples.low is None:
-        found = scan(samples.Z, samples.squares, samples, at, k, j)
-        return Nearest(found.near, found.far)
-    low = scan(samples.low, samples.squares.astype(np.float32), samples, at, k + MORE, j + MORE)
-    near, sure = compare_again(samples, at, low.near, low.near_distances, k)
-    far, also_sure = compare_again(samples, at, low.far, low.far_distances, j)
-    unsure = np.flatnonzero(~(sure & also_sure))
-    if unsure.size:
-        exact = scan(samples.Z, samples.squares, samples, at[unsure], k, j)
-        near[unsure], far[unsure] = exact.near, exact.far
-    return Nearest(near, far)
+    code = np.searchsorted(samples.edges, at, side="right")
+    ranges = Ranges(at, samples.edges[code - 1], samples.edges[code])
+    return scan(samples, ranges, k, j) if samples.low is None else scan_groups(samples, ranges, k, j)
 
 
-def scan(Z: Matrix, squares: Vector, samples: Samples, at: Vector, k: int, j: int) -> Found:
-    """Return the nearest samples of the anchors at positions (a,), by distances in the dtype of Z."""
+def scan(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
+    """Return the nearest samples of anchors by their products with all samples, in float64."""
+    Z, at = samples.Z, ranges.anchors
     near, far = (np.full((len(at), count), -1) for count in (k, j))
-    near_distances, far_distances = (np.full(indices.shape, np.inf, Z.dtype) for indices in (near, far))
-    own, code = Z[at], np.searchsorted(samples.edges, at, side="right")
-    starts, stops = samples.edges[code - 1], samples.edges[code]
-    space = np.empty((len(at), TILE[1]), Z.dtype)
+    near_distances, far_distances = (np.full(indices.shape, np.inf) for indices in (near, far))
+    own, space = Z[at], np.empty((len(at), TILE[1]))
     for start in range(0, len(Z), TILE[1]):
         part = Z[start : start + TILE[1]]
         products = np.dot(own, part.T, out=space) if len(part) == TILE[1] else own @ part.T
         lists = (near_distances, near, far_distances, far)
-        update_neighbours(products, squares, at, starts, stops, samples.order, start, *lists)
-    return Found(near, near_distances, far, far_distances)
+        update_neighbours(products, samples.squares, *ranges, samples.order, start, *lists)
+    return Nearest(near, far)
 
 
-def compare_again(
-    samples: Samples, at: Vector, candidates: Matrix, distances: Matrix, count: int
-) -> tuple[Matrix, Vector]:
-    """Return the nearest of candidates (a, k) by float64, (a, count), and for which anchors (a,) they are certain.
-
-    The anchors are at positions `at`. `distances` are those of the candidates in float32. A sample that is no candidate
-    has at least the largest of them, up to rounding.
-    """
-    # Of samples at equal distance the first is kept.
-    candidates = np.sort(candidates, axis=1)
-    where = samples.positions[candidates]
-    exact = samples.squares[where] - 2 * np.einsum("ai,aki->ak", samples.Z[at], samples.Z[where])
-    exact[candidates < 0] = np.inf
-    order = np.argsort(exact, axis=1, kind="stable")[:, :count]
-    largest = float(samples.squares.max())
-    rounding = 2 * (samples.Z.shape[1] + 4) * float(np.finfo(np.float32).eps) * 3 * largest
-    last = np.take_along_axis(exact, order[:, -1:], axis=1)[:, 0]
-    complete = np.isinf(distances[:, -1])
-    return np.take_along_axis(candidates, order, axis=1), complete | (last < distances[:, -1] - rounding)
+def scan_groups(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
+    """Return the nearest samples of anchors by the least distances of groups in float32, then those groups alone."""
+    low, squares = samples.low, samples.low_squares
+    assert low is not None
+    own, space = -2 * low[ranges.anchors], np.empty((len(ranges.anchors), PART), np.float32)
+    longest = int(np.max(-(-ranges.stops // WIDTH) - ranges.starts // WIDTH))
+    near, far = (np.full((len(own), count * LANES), np.inf, np.float32) for count in (longest, len(low) // WIDTH))
+    for start in range(0, len(low), PART):
+        products = np.dot(own, low[start : start + PART].T, out=space)
+        update_minima(products, squares, *ranges, start, near, far)
+    found = []
+    for minima, count, of_own in ((near, k, True), (far, j, False)):
+        shape = (len(minima), count)
+        lists, rounding = (np.empty(shape), np.empty(shape, np.intp)), np.float32(samples.rounding)
+        nearest_in_groups(samples.Z, samples.squares, samples.order, *ranges, minima, rounding, of_own, *lists)
+        found.append(lists[1])
+    return Nearest(*found)

@@ -15,7 +15,7 @@ from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.images import Parts
 from gramian.measurements.measurement import check_range
 from gramian.supervision.checks import read_labels
-from gramian.supervision.nearest import TILE, Samples, nearest_samples
+from gramian.supervision.nearest import Samples, nearest_samples
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -267,10 +267,10 @@ def search_neighbours(
     if not (k and j and len(anchors)):
         raise ValueError(NO_TRIPLETS)
     samples = Samples.of(Z, classes)
-    tiles = execution.place([anchors[start : start + TILE[0]] for start in range(0, len(anchors), TILE[0])])
+    tiles = [anchors[start : start + samples.tile] for start in range(0, len(anchors), samples.tile)]
     # The products of a tile are too small to be shared out by BLAS.
     with one_blas_thread():
-        found = execution.run(search, tiles, samples=samples, n_targets=k, n_impostors=j)[1]
+        found = execution.run(search, execution.place(tiles), samples=samples, n_targets=k, n_impostors=j)[1]
     near, far = (np.concatenate(parts) for parts in zip(*found.parts, strict=True))
     able = np.flatnonzero((near[:, 0] >= 0) & (far[:, 0] >= 0))
     if not able.size:
