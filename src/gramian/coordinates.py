@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from gramian._kernels.sparse import to_csr
 from gramian.checks import check_powers
 from gramian.execution import Execution, Serial, execution_for
 from gramian.extremes import extremes_of, largest
-from gramian.features import Array, Centred, Features, Identity, Sparse, as_features, to_csr
+from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
 from gramian.mapped import SMALL, Mapped, is_large_map
 from gramian.span import Columns, Span, present_columns, span_of

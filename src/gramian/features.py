@@ -12,6 +12,7 @@ W = G Gᵀ, Z = X G, M = Σ slope_i X_i.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ import scipy.linalg
 import scipy.sparse
 
 from gramian._kernels.rows import StoredRows, dense_rows, sparse_rows
+from gramian._kernels.sparse import LEAST_COLUMNS, multiply_sparse, to_csr
 from gramian.checks import check_sparse
 from gramian.types import Matrix, Rows, Vector
 
@@ -95,8 +97,8 @@ class Features(Protocol):
 ROWS_PER_PIECE, MOST_PIECES = 1024, 16
 # The pull of a sparse piece returns a dense (d, k) array. It pays if the piece has this many entries per feature.
 ENTRIES_PER_FEATURE = 8
-# The types of the columns and the row pointers of a CSR array that SciPy's products take as they are.
-PLAIN_INDICES = [(np.dtype(kind), np.dtype(kind)) for kind in (np.int32, np.int64)]
+# The entries of a sparse matrix at the most, of which the transposed matrix is kept too.
+MOST_TRANSPOSED = 2**25
 
 
 def count_pieces(n_rows: int) -> int:
@@ -208,11 +210,20 @@ class Sparse:
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B as a dense array, shape (N, k)."""
-        return self.X @ B
+        return multiply_sparse(self.X, B)
 
     def pull(self, S: Matrix) -> Matrix:
         """Return Xᵀ S as a dense array, shape (d, k)."""
-        return self.X.T @ S
+        many = S.ndim == 2 and S.shape[1] >= LEAST_COLUMNS
+        return multiply_sparse(self.transposed, S) if many and self.X.nnz <= MOST_TRANSPOSED else self.X.T @ S
+
+    @cached_property
+    def transposed(self) -> Any:
+        """The matrix Xᵀ as a CSR array: a row of a product is then complete before the next one, and in the cache."""
+        return self.X.T.tocsr()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"X": self.X}
 
     @property
     def n_pieces(self) -> int:
@@ -242,14 +253,6 @@ class Sparse:
     def stored_rows(self, *, differences: bool) -> StoredRows | None:
         """Return the rows of X, without a copy of its entries; None if X has 2³¹ columns or more."""
         return sparse_rows(self.X)
-
-
-def to_csr(X: Any) -> Any:
-    """Return X as a CSR array; its two index arrays are of one type, int32 or int64, as SciPy's products need them."""
-    if getattr(X, "format", None) == "csr" and (X.indices.dtype, X.indptr.dtype) not in PLAIN_INDICES:
-        parts = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
-        return scipy.sparse.csr_array(parts, shape=X.shape)
-    return scipy.sparse.csr_array(X)
 
 
 class Centred:

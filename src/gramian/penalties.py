@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gramian._kernels.tall import inner_products, subtract_product
 from gramian.checks import as_real, check_number
 from gramian.losses.loss import Assessment, Derivatives, Loss
 from gramian.objective.terms import Curvature, Group, Pieces, Taken
@@ -116,7 +117,7 @@ class Toward:
 
     def predict(self, Z: Matrix) -> Grams:
         """Return Z, which is G, and its small products."""
-        return Grams(Z, as_double(Z.T @ Z), as_double(self.factor.T @ Z))
+        return Grams(Z, *map(as_double, inner_products((Z, self.factor), Z)))
 
     def value_and_slopes(self, prediction: Grams) -> Assessment:
         """Return the value, the slopes scale · (W - W₀) + trace · I as `Grams`, and the scale of its rounding error."""
@@ -138,9 +139,9 @@ class Toward:
     def weigh_slopes(self, slopes: Grams, Z: Matrix) -> Matrix:
         """Return (scale · (G Gᵀ - G₀ G₀ᵀ) + trace · I) Z, shape (d, r). If Z is G, its small products are known."""
         G, G0, scale, same = slopes.G, self.factor, self.scale, slopes.G is Z
-        own, cross = (slopes.own, slopes.cross) if same else (G.T @ Z, G0.T @ Z)
+        own, cross = (slopes.own, slopes.cross) if same else inner_products((G, G0), Z)
         total = G @ (scale * own + (self.trace if same else 0) * np.eye(*own.shape)).astype(Z.dtype)
-        total -= G0 @ (scale * cross).astype(Z.dtype)
+        total = subtract_product(total, G0, (scale * cross).astype(Z.dtype))
         return total if same or not self.trace else total + self.trace * Z
 
     def gauss_newton(self, prediction: Grams, Z: Matrix, velocity: Matrix) -> Curvature:
@@ -151,9 +152,8 @@ class Toward:
 
     def line(self, prediction: Grams, Z: Matrix, T: Matrix) -> PenaltyLine:
         """Return the penalty at Z + s T as a polynomial in s, shape (5,), constant first; and what `Grams` need."""
-        mixed = as_double(Z.T @ T)
-        own = [prediction.own, mixed + mixed.T, as_double(T.T @ T)]
-        cross = [prediction.cross, as_double(self.factor.T @ T)]
+        mixed, square, crossed = map(as_double, inner_products((Z, T, self.factor), T))
+        own, cross = [prediction.own, mixed + mixed.T, square], [prediction.cross, crossed]
         quartic = np.zeros(5)
         for i, A in enumerate(own):
             for j, B in enumerate(own):

@@ -11,6 +11,7 @@ import scipy.linalg
 from gramian._kernels.online import Batches, Samples, as_batches
 from gramian._kernels.online_scaled import scaled_online
 from gramian._kernels.rows import as_kernel_input
+from gramian._kernels.tall import inner_products
 from gramian.checks import as_real
 from gramian.geometries.point import Geometry, OnlineKernel, Point, Straight, inner, regularise
 from gramian.types import Matrix
@@ -64,7 +65,7 @@ class ScaledPoint(Point):
     @cached_property
     def gram(self) -> Matrix:
         """The matrix GᵀCG, shape (r, r)."""
-        return self.frame.T @ self.moment_times_frame
+        return inner_products([self.frame], self.moment_times_frame)[0]
 
     @cached_property
     def metric(self) -> Matrix:
@@ -108,7 +109,8 @@ class ScaledPoint(Point):
         """Return the inner product of two tangents, computed from (r, r) matrices."""
         same = a is b
         a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
-        plain = inner(a.T @ (b if self.moment is None else self.moment.C @ b), self.metric)
+        (product,) = inner_products([a], b if self.moment is None else self.moment.C @ b)
+        plain = inner(product, self.metric)
         if not self.gaussian:
             return plain
         A = self.moment_times_frame.T @ a
