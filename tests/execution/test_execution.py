@@ -7,7 +7,7 @@ from time import sleep
 import numpy as np
 import pytest
 import scipy.sparse
-from joblib import parallel_config
+from joblib import parallel_backend
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -223,16 +223,16 @@ def test_n_jobs_has_scikit_learn_s_meaning():
     assert resolve_execution(-1) == Threads(-1)
     execution = Serial()
     assert resolve_execution(execution) is execution
-    with parallel_config(n_jobs=2):
+    with parallel_backend("threading", n_jobs=2):
         assert resolve_execution(None) == Threads(2)
         assert resolve_execution(1) == Threads(1)
-    with parallel_config(n_jobs=1):
+    with parallel_backend("threading", n_jobs=1):
         assert isinstance(resolve_execution(None), Serial)
 
 
 def test_fits_in_a_parallel_config_have_the_bits_of_threads(rng):
     X = rng.standard_normal((500, 8))
     y = np.sum(X[:, :2] ** 2, axis=1)
-    with parallel_config(n_jobs=2):
+    with parallel_backend("threading", n_jobs=2):
         model = PSDRegressor(2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.factor_, PSDRegressor(2, random_state=0, n_jobs=2).fit(X, y).factor_)
