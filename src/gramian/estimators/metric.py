@@ -138,7 +138,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float
         l and u, squared distances; set if constraints="pairs", or by `fit_pairs` with y.
-    choice_ : Choice
+    choice_ : gramian.estimators.Choice
         The plan that constraints="auto" takes, by name, and the errors of all plans on held-out samples.
     n_seen_ : int
         The number of samples, pairs or triplets learned from so far.
