@@ -72,11 +72,11 @@ def page_of(title: str, names: list[str], text: str = "") -> str:
     return f"{title}\n{'=' * len(title)}\n\n{text}\n\n{table(names, WITH_PAGES)}"
 
 
-def section(title: str, pages: list[str], text: str = "") -> str:
-    """Return a section of the first page, with links to other pages."""
+def section(title: str, pages: list[str], names: str = "") -> str:
+    """Return a section of the first page: links to other pages, or, if it is given, a table of their names."""
     entries = "\n".join(f"   {page}" for page in pages)
-    head = f"{title}\n{'-' * len(title)}\n\n{text}"
-    return f"{head}\n\n.. toctree::\n   :maxdepth: 1\n\n{entries}\n"
+    options = "   :hidden:\n" if names else "   :maxdepth: 1\n"
+    return f"{title}\n{'-' * len(title)}\n\n{names}\n.. toctree::\n{options}\n{entries}\n"
 
 
 def make_pages() -> dict[str, str]:
