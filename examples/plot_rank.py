@@ -68,6 +68,7 @@ plt.show()
 # higher rank fits the noise as well. The held-out measurements are then the only reason for the rank.
 # Without noise the certificate proves that no matrix of any rank has a cost that is lower by more than a tolerance.
 
-print("with noise:   ", f"rank {model.rank_},", model.certificate_)
 clean = PSDRegressor(rank="auto", random_state=0).fit(samples, exact)
-print("without noise:", f"rank {clean.rank_},", clean.certificate_)
+for name, fitted in (("with noise", model), ("without noise", clean)):
+    certificate, cost = fitted.certificate_, fitted.history_["cost"][-1]
+    print(f"{name}: rank {fitted.rank_}, cost {cost:.2g}, gap {certificate.gap:.2g}, is_global {certificate.is_global}")
