@@ -37,7 +37,12 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m harness.trust` from harness/promises.py and docs/trust/. Do not edit. -->
 
-Each promise below is checked by tests that `make test` runs. Warnings are errors in all of them, and they run under
+This page is for those who will rely on Gramian. It says what holds of every fit: results do not depend on units or on
+the number of threads, bad input is refused in clear words, a call that fails loses nothing, files cannot run code.
+Beside each promise stands how it is tested, so that you can judge how much it is worth. At the end stands what random
+cases found.
+
+Each promise is checked by tests that `make test` runs. Warnings are errors in all of them, and they run under
 `python -X dev`. `make test-kernels` runs the tests of the compiled kernels as plain Python and with checks of every
 index; `make test-lowest` runs all tests with the lowest versions that `pyproject.toml` names. A *case* is a test that
 pytest collects; many of them loop over further data.

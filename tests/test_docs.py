@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator
 
 import gramian
@@ -135,6 +136,48 @@ def test_the_page_on_messages_has_every_warning_of_the_source():
     assert len(issued) >= 20
     assert all(text is not None for _, text in issued), "a warning that is no string cannot be looked for"
     assert [each for each in issued if not any(all(part in each[1] for part in parts) for parts in quoted)] == []
+
+
+def quoted_errors():
+    """The errors that the page on messages quotes, in the first column; those of scikit-learn are marked."""
+    page = (ROOT / "docs" / "messages.md").read_text().partition("## Errors")[2]
+    for section in page.split("\n### "):
+        foreign = section.startswith("Messages of scikit-learn")
+        cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ") and "`" in line]
+        yield from ((quote, foreign) for cell in cells for quote in re.findall(r"`([^`]+)`", cell))
+
+
+def texts_of(files):
+    """All strings in source files, with dots for what is put in; docstrings are left out."""
+    texts = []
+    for path in files:
+        tree = ast.parse(path.read_text())
+        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts += [text_of(node) for node in ast.walk(tree) if id(node) not in statements]
+    return [text for text in texts if text]
+
+
+def is_said(quote, texts):
+    """True if one of the texts has the parts of a quote, between its dots, in their order."""
+    pattern = ".*".join(re.escape(part.strip()) for part in quote.split("..."))
+    return any(re.search(pattern, text, re.S) for text in texts)
+
+
+def test_the_page_on_messages_quotes_errors_as_they_are_raised():
+    own = texts_of(Path(gramian.__file__).parent.rglob("*.py"))
+    scikit = texts_of([*Path(sklearn.__file__).parent.joinpath("utils").glob("*.py")])
+    quoted = list(quoted_errors())
+    assert len(quoted) >= 40
+    assert {foreign for _, foreign in quoted} == {True, False}
+    assert [quote for quote, _ in quoted if not re.search(r"[a-z]{5}", quote)] == []
+    assert [quote for quote, foreign in quoted if not is_said(quote, scikit if foreign else own)] == []
+
+
+def test_a_quote_that_nothing_says_is_found():
+    texts = ["pairs[...] = ... joins a sample to itself"]
+    assert is_said("pairs[...] = ... joins a sample", texts)
+    assert not is_said("pairs[...] = ... joins two samples", texts)
+    assert not is_said("joins a sample ... pairs", texts)
 
 
 METRIC_LEARN = (

@@ -44,14 +44,19 @@ TINY_STEP = 1e-8
 class Certificate(NamedTuple):
     """How far a matrix W is from the best positive semidefinite matrix of any rank, in the user's units.
 
+    The cost is that of the measurements that W was learned from, without held-out ones. With noise a higher rank fits
+    the noise too: the cost can still fall, and `is_global` is usually False at the rank that predicts best.
+
     Attributes
     ----------
     smallest_eigenvalue : float
         That of the gradient M of the cost in W. At a stationary point, W is a global minimum if it is not negative.
     gap : float
-        The cost of W exceeds the lowest cost of all positive semidefinite matrices by at most this.
+        The cost of W exceeds the lowest cost of all positive semidefinite matrices by at most this. No cost is
+        negative, so the gap is at most the cost of W; where it equals the cost, nothing more is known.
     is_global : bool
-        True if the gap is at most `tolerance` times the cost of W = 0.
+        True if the gap is at most a tolerance, 1e-4 times the cost of W = 0: no matrix of any rank has a cost that is
+        lower by more. False if the gap is larger: a higher rank may lower the cost.
     is_bound : bool
         True if the gap is an upper bound. It is one for the squared loss with equalities, if the mean matrix of the
         measurements is positive semidefinite and d <= 600, and where the gap is the cost itself. Otherwise it is an

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian import baselines, estimators
 
 SETTINGS = {"SStressMDS": {"metric": "euclidean"}, "MaximumVarianceUnfolding": {"n_neighbors": 4}}
-KINDS = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
+PUBLIC = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
+KINDS = {name: kind for name, kind in PUBLIC.items() if issubclass(kind, BaseEstimator)}
 EXPECTED = {
     "SubspaceTracker": "n_epochs=3 passes done",
     "MaximumVarianceUnfolding": "optimal",
@@ -53,3 +55,20 @@ def test_a_fit_that_is_stopped_by_max_iter_says_so(name, data):
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y.astype(float) if name == "PSDRegressor" else y)
     assert "max_iter=1" in model.message_
+
+
+def test_advice_names_features_only_where_there_are_any(data):
+    X, y = data
+    kernel = X @ X.T
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    stopped = {"max_iter": 1, "tol": 0.0}
+    for model, inputs, has_features in (
+        (estimators.PSDRegressor(**stopped, random_state=0), (X, y.astype(float)), True),
+        (estimators.KernelLearner(**stopped, random_state=0), (X, y), True),
+        (estimators.KernelLearner(kernel="precomputed", **stopped, random_state=0), (kernel, y), False),
+        (estimators.SStressMDS(**stopped, random_state=0), (distances,), False),
+        (estimators.SStressMDS(metric="euclidean", **stopped, random_state=0), (X,), False),
+    ):
+        with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol") as caught:
+            model.fit(*inputs)
+        assert ("features of X" in str(caught[0].message)) is has_features

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from gramian import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, baselines, estimators
 from gramian.baselines import ITML, LEGO, LMNN, POLA, LogDetKL
 from gramian.estimators.subspace import SubspaceTracker
 from gramian.supervision import labelled_pairs, nearest_triplets, random_pairs
 
-KINDS = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
+PUBLIC = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
+KINDS = {name: kind for name, kind in PUBLIC.items() if issubclass(kind, BaseEstimator)}
 SETTINGS = {"SStressMDS": {"metric": "euclidean"}, "MaximumVarianceUnfolding": {"n_neighbors": 4}}
 # The regressor takes numbers, and the others no y at all.
 WITHOUT_LABELS = ("SStressMDS", "SubspaceTracker", "MaximumVarianceUnfolding", "PSDRegressor")

@@ -11,7 +11,7 @@ numbers, and what they mean. The tests of this package run the same functions ov
 """
 
 from gramian.contracts.geometry import check_geometry
-from gramian.contracts.loss import check_loss
-from gramian.contracts.measurement import check_measurement
+from gramian.contracts.loss import LOSS_IDENTITIES, check_loss
+from gramian.contracts.measurement import MEASUREMENT_IDENTITIES, check_measurement
 
-__all__ = ["check_geometry", "check_loss", "check_measurement"]
+__all__ = ["LOSS_IDENTITIES", "MEASUREMENT_IDENTITIES", "check_geometry", "check_loss", "check_measurement"]

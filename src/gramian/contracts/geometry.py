@@ -98,8 +98,7 @@ def check_geometry(
     A geometry that is defined outside the package, the flat one with the metric 2 tr(ξᵀ ζ):
 
     >>> from gramian.contracts import check_geometry
-    >>> from gramian.geometries import Geometry, Point
-    >>> from gramian.geometries.point import Straight
+    >>> from gramian.geometries import Geometry, Point, Straight
     >>> class DoubledPoint(Point):
     ...     def gradient(self, MF):
     ...         return MF

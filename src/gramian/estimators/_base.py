@@ -147,15 +147,21 @@ class PSDEstimator(BaseEstimator):
         self.history_, self.timings_ = journal.history, dict(journal.phases)
         journal.end(result.message)
 
-    def _warn(self, result: Result, advice: str = "Raise max_iter or tol, or scale the features of X alike.") -> None:
+    def _takes_features(self) -> bool:
+        """Return True if X has features, which can be scaled; False for a kernel or a matrix of distances."""
+        return True
+
+    def _warn(self, result: Result, advice: str | None = None) -> None:
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
+        scaling = ", or scale the features of X alike" if self._takes_features() else ""
+        advice = f"Raise max_iter or tol{scaling}." if advice is None else advice
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
         if not result.stops:
             if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
                 return
             message = (
                 f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "
-                "solver=Online(step_size=...), or scale X."
+                f"solver=Online(step_size=...){scaling}."
             )
         elif result.ending is Ending.EXHAUSTED:
             message = (
@@ -165,7 +171,7 @@ class PSDEstimator(BaseEstimator):
         elif result.ending is Ending.STUCK:
             message = (
                 f"stopped after {self.n_iter_} iterations, at a gradient of norm {norm[-1]:.2e}: {result.message}. "
-                "Scale the features of X alike, or use float64."
+                f"Use float64{scaling}."
             )
         else:
             return

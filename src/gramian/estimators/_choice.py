@@ -60,6 +60,14 @@ class Choice(NamedTuple):
     errors : dict of str to float
         The errors of all plans, and of "euclid", plain Euclidean distance. A plan that was clearly behind has that of
         fewer trials than others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian import MetricLearner
+    >>> choice = MetricLearner(2, random_state=0).fit(*load_iris(return_X_y=True)).choice_
+    >>> choice.plan in choice.errors, "start" in choice.errors
+    (True, True)
     """
 
     plan: str

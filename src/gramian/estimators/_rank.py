@@ -36,15 +36,28 @@ NEGLIGIBLE = 1e-3
 class RankTrial(NamedTuple):
     """A rank that was tried, with costs in the user's units.
 
+    A quarter of the measurements is held out while ranks are tried. The chosen rank is then learned from all of them.
+
     Attributes
     ----------
     rank : int
     cost : float
-        The cost of the measurements that were learned from.
+        The weighted mean loss of the measurements that were learned from, three quarters of all. It falls with the
+        rank.
     held_out_cost : float
-        The cost of those that were held out.
+        The weighted mean loss of the measurements that were held out. The chosen rank is the lowest that exceeds the
+        smallest of these by at most one standard error.
     gap : float
-        How far the first cost is at most above that of the best positive semidefinite matrix.
+        `cost` exceeds the lowest cost of all positive semidefinite matrices by at most this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian import PSDRegressor
+    >>> X = np.random.default_rng(0).standard_normal((200, 4))
+    >>> model = PSDRegressor(rank="auto", random_state=0).fit(X, np.sum(X[:, :2] ** 2, axis=1))
+    >>> [trial.rank for trial in model.rank_path_], model.rank_path_[0].cost > model.rank_path_[1].cost
+    ([1, 2], True)
     """
 
     rank: int

@@ -114,8 +114,9 @@ class KernelLearner(KernelMap, PSDEstimator):
         K₀⁺ G for the centred K₀; `transform` uses it.
     rank_ : int
         The rank r.
-    rank_path_ : list of RankTrial
-        With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    rank_path_ : list of gramian.estimators.RankTrial
+        With rank="auto", the ranks that were tried. The cost of each is that of three quarters of the pairs,
+        which it learns from; held_out_cost is that of the others, by which the rank is chosen.
     certificate_ : gramian.certificate.Certificate
         How far K is from the best kernel of any rank; with rank="auto" or certificate=True.
     ridge_ : float
@@ -221,6 +222,10 @@ class KernelLearner(KernelMap, PSDEstimator):
         """
         kernel = self._input_kernel
         return kernel.decompose(check_array(X, **kernel.validation_options, ensure_min_samples=2))
+
+    def _takes_features(self) -> bool:
+        """Return False if X is a kernel."""
+        return not self._input_kernel.precomputed
 
     def _decompose(self, X: Any) -> DecomposedKernel:
         """Return the decomposed kernel; only the eigenvectors of the start, if rank and ridge are given."""

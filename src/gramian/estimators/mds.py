@@ -99,8 +99,9 @@ class SStressMDS(PSDEstimator):
         √(Σ weight (‖g_i - g_j‖² - δ_ij²)² / Σ weight δ_ij⁴) over the known pairs: 0 for a perfect fit.
     rank_ : int
         The dimension r.
-    rank_path_ : list of RankTrial
-        With n_components="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    rank_path_ : list of gramian.estimators.RankTrial
+        With n_components="auto", the ranks that were tried. The cost of each is that of three quarters of the pairs,
+        which it learns from; held_out_cost is that of the others, by which the rank is chosen.
     certificate_ : gramian.certificate.Certificate
         How far the cost is from the lowest in any dimension; with n_components="auto" or certificate=True.
     n_iter_ : int
@@ -300,6 +301,10 @@ class SStressMDS(PSDEstimator):
             result = self._embed(known, self._open_journal(resume=True), resume=True)
         self._warn(result)
         return self
+
+    def _takes_features(self) -> bool:
+        """Return False: dissimilarities have no features to scale."""
+        return False
 
     def _is_precomputed(self) -> bool:
         """Return True if X holds dissimilarities."""

@@ -58,7 +58,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         are the 5th and 95th percentiles under the start. "start": nothing is learned, the distance is that of `init`.
     n_targets, n_impostors, n_rounds : int
         The numbers of targets, of impostors and of rounds for constraints="triplets". Each round searches for triplets
-        in the current metric, for at most 10000 samples.
+        in the current metric: for all samples, or for a part of them drawn anew in each round if there are many.
     n_constraints : int or None
         The number of pairs for constraints="pairs". By default 40 c (c - 1) for c classes, but at most n (n - 1)/2, the
         number of different pairs of n samples, and at most 30,000.
@@ -78,7 +78,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         The penalty weight of the mean squared distance of targets, for triplets of labels; "auto" is 0.1, and 1000/n
         with n > 10,000 samples.
     shrinkage : float or "auto"
-        The penalty weight of tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
+        The penalty weight μ of μ tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
         triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; 0.3 v tr(W₀) d/n for neighbourhoods
         of n samples whose d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs;
         1.5 d/m but at most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
@@ -138,7 +138,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         Pairs at this distance or less are similar; set by `fit_pairs` with y, `set_threshold`, `calibrate_threshold`.
     bounds_ : tuple of float
         l and u, squared distances; set if constraints="pairs", or by `fit_pairs` with y.
-    choice_ : Choice
+    choice_ : gramian.estimators.Choice
         The plan that constraints="auto" takes, by name, and the errors of all plans on held-out samples.
     n_seen_ : int
         The number of samples, pairs or triplets learned from so far.

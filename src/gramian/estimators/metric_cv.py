@@ -49,6 +49,15 @@ class RankCurve(NamedTuple):
         The mean score over the folds.
     standard_error : array, shape (k,)
         The standard error of the mean.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian import MetricLearner, MetricLearnerCV
+    >>> settings = MetricLearner(constraints="triplets")
+    >>> search = MetricLearnerCV([1, 2], estimator=settings, cv=3, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> search.curve_.ranks, search.curve_.mean.shape
+    (array([1, 2]), (2,))
     """
 
     ranks: Vector
@@ -112,8 +121,8 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
     cv_results_ : dict of str to array
         As that of scikit-learn's GridSearchCV: params, param_n_components, param_regularisation, param_shrinkage,
         split0_test_score, ..., mean_test_score, std_test_score, rank_test_score, mean_fit_time and std_fit_time.
-    curve_ : RankCurve
-        ranks, mean and standard_error: the score against the rank.
+    curve_ : gramian.estimators.RankCurve
+        ranks, mean and standard_error: the score against the rank. `gramian.plotting.plot_rank_curve` draws it.
     plans_ : list of dict
         For each fold the plan of each rank, by name; empty where there was no choice, or each fit has its own.
     message_ : str

@@ -113,8 +113,9 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         G, with W = G Gᵀ.
     rank_ : int
         The rank r.
-    rank_path_ : list of RankTrial
-        With rank="auto", what was tried: rank, cost, held_out_cost, and gap as in `certificate_`.
+    rank_path_ : list of gramian.estimators.RankTrial
+        With rank="auto", the ranks that were tried. The cost of each is that of three quarters of the measurements,
+        which it learns from; held_out_cost is that of the others, by which the rank is chosen.
     certificate_ : gramian.certificate.Certificate
         How far W is from the best positive semidefinite matrix of any rank; with rank="auto" or certificate=True.
     n_iter_ : int

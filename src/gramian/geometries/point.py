@@ -7,10 +7,6 @@ full-rank cone has the frame I.
 Along every curve the frame is F(s) = F A(s) + T C(s), with one direction T (d, k) and small matrices A and C (k, k).
 Its image is X F(s) = (X F) A(s) + (X T) C(s). **So a whole line search costs one product with the data, X T, whatever
 the geometry and the number of trial steps.**
-
-To add a geometry, subclass `Geometry` and `Point`. `Geometry` needs `point`. `Point` needs `gradient`, `frame_velocity`
-and `curve`; the other methods have defaults. If the curves are straight lines, `curve` returns `Straight`. Otherwise
-subclass `Curve` too, with `point` and, to save passes, `motion`.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from gramian.checks import as_real
 from gramian.geometries.images import factor_image, factor_velocity
 from gramian.types import Matrix, Tangent
 
-__all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point"]
+__all__ = ["Curve", "Geometry", "Motion", "OnlineKernel", "Point", "Straight"]
 
 #: A function of samples and batches that returns the point after one step per batch, and the number of steps skipped
 #: because they were not finite.
@@ -365,16 +361,21 @@ class Straight(Curve):
     Parameters
     ----------
     start : Point
-        The point with the frame F. Its method `at` makes the points of the line.
+        Has the frame F. Its method `at` makes the points of the line.
     direction : array, shape (d, k)
         The direction T.
+
+    Examples
+    --------
+    >>> from gramian.geometries import Flat, Straight
+    >>> isinstance(Flat().point([[1.0]]).curve([[1.0]]), Straight)
+    True
     """
 
     straight = True
 
     def __init__(self, start: Point, direction: Matrix) -> None:
-        self.start = start
-        self.direction = direction
+        self.start, self.direction = start, direction
 
     def point(self, s: float) -> Point:
         """Return the point at s."""

@@ -8,12 +8,12 @@ explicit matrices X_i.
 from gramian.measurements.dense import Dense
 from gramian.measurements.each import Each
 from gramian.measurements.entries import Entries
-from gramian.measurements.measurement import Measurement
+from gramian.measurements.measurement import Example, Measurement
 from gramian.measurements.pairs import Pairs
 from gramian.measurements.quadruplets import Quadruplets
 from gramian.measurements.triplets import Triplets
 
-__all__ = ["MEASUREMENTS", "Dense", "Each", "Entries", "Measurement", "Pairs", "Quadruplets", "Triplets"]
+__all__ = ["MEASUREMENTS", "Dense", "Each", "Entries", "Example", "Measurement", "Pairs", "Quadruplets", "Triplets"]
 
 MEASUREMENTS: dict[str, type[Measurement]] = {
     "each": Each,

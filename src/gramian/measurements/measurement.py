@@ -56,6 +56,15 @@ class Example(NamedTuple):
     """Measurements of random samples X (N, d), and their explicit matrices X_i (m, d, d).
 
     X is None for measurements of W itself: their samples are the unit vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.measurements import Each, Example
+    >>> X = np.eye(2)
+    >>> example = Example(Each(2), X, X[:, :, None] * X[:, None, :])
+    >>> example.matrices.shape
+    (2, 2, 2)
     """
 
     measurement: Measurement
