@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, MetricLearnerCV
-from gramian.estimators._path import Fold, LabelTask, choose_plans, find_plan, fit_path, reduce_factor
+from gramian.estimators._learning import with_full_rank
+from gramian.estimators._path import Fold, LabelTask, choose_plans, find_plan, fit_path, fit_stages, reduce_factor
 from gramian.estimators.metric_cv import Candidate, choose_candidate, resolve_ranks
-from gramian.supervision import LabelChoice
+from gramian.supervision import LabelChoice, LabelTriplets, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -129,6 +130,27 @@ def test_a_large_factor_is_reduced_to_the_directions_in_which_samples_vary_most(
     np.testing.assert_allclose(values, np.linalg.eigvalsh(np.cov(X, rowvar=False))[2:])
     np.testing.assert_allclose(reduce_factor(np.eye(4), csr_array(X), 2), reduced)
     assert reduce_factor(np.eye(4)[:, [0, 0]], X, 2) is None
+
+
+def test_a_stage_goes_on_from_a_factor_that_lost_a_direction(wine, monkeypatch):
+    X, y = wine
+    stage = LabelTriplets(y, n_rounds=1)
+    fit = MetricLearner.fit_supervised
+
+    def fit_and_lose_a_direction(learner, X, supervision):
+        fit(learner, X, supervision)
+        learner.factor_ = learner.factor_ * np.array([1.0, 1.0, 0.0])
+        return learner
+
+    monkeypatch.setattr(MetricLearner, "fit_supervised", fit_and_lose_a_direction)
+    learner = clone(TRIPLETS).set_params(n_components=3, random_state=0)
+    fit_stages(learner, X, Plan("twice", (stage, stage)), None)
+    assert np.linalg.matrix_rank(learner.factor_) == 2
+    for kind in (np.float32, np.float64):
+        assert np.linalg.matrix_rank(with_full_rank(learner.factor_.astype(kind))) == 3
+    completed = with_full_rank(learner.factor_)
+    W = learner.factor_ @ learner.factor_.T
+    np.testing.assert_allclose(completed @ completed.T, W, atol=1e-6 * np.abs(W).max())
 
 
 def test_plans_are_found_at_every_rank():

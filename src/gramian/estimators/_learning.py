@@ -37,6 +37,7 @@ __all__ = [
     "learn_stage",
     "load_factor",
     "most_iterations",
+    "with_full_rank",
     "with_rank",
 ]
 
@@ -183,6 +184,13 @@ def with_rank(G: Matrix, rank: int) -> Matrix:
     if G.shape[1] < rank:
         return complete_factor(G, rank)
     return G if G.shape[1] == rank else G @ np.linalg.svd(G, full_matrices=False)[2][:rank].T
+
+
+def with_full_rank(G: Matrix) -> Matrix:
+    """Return a factor (d, r) near G whose rank is r in floating point: singular values below rounding are raised."""
+    U, values, V = np.linalg.svd(G, full_matrices=False)
+    least = 8 * max(G.shape) * np.finfo(G.dtype).eps * values[0]
+    return G if values[-1] >= least else (U * np.maximum(values, least)) @ V
 
 
 def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool = False) -> Matrix:

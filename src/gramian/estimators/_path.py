@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
+from gramian.estimators._learning import with_full_rank
 from gramian.estimators._rounds import supervise_by_labels
 from gramian.execution import Serial
 from gramian.features import as_features
@@ -236,12 +237,13 @@ def fit_stages(learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None)
     stages, init = plan.stages, learner.init
     if start is not None:
         stages = (stages[-1].brief(),)
-        learner.set_params(init=start)
+        learner.set_params(init=with_full_rank(start))
     elif plan.start != "auto" and isinstance(init, str) and init == "auto":
         learner.set_params(init=plan.start)
     for stage in stages:
         learner.fit_supervised(X, stage)
-        learner.set_params(init=learner.factor_)
+        # A penalty may leave fewer directions than columns.
+        learner.set_params(init=with_full_rank(learner.factor_))
     learner.set_params(init=init)
 
 
