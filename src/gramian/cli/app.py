@@ -43,6 +43,10 @@ Text = Annotated[
     list[str] | None,
     typer.Option("--text", metavar="COLUMN", help="A column to read as text; may be repeated.", show_default=False),
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="A column to leave out; may be repeated.", show_default=False),
+]
 
 
 class Constraints(StrEnum):
@@ -83,7 +87,7 @@ def demo(
 
 @app.command(
     epilog="Examples:\n\n"
-    "gramian fit people.csv --target job --components 8 --out people.skops\n\n"
+    "gramian fit people.csv --target job --drop id --components 8 --out people.skops\n\n"
     "gramian fit big.parquet --target label --components 8 --stream\n\n"
     "gramian fit rows.csv --pairs pairs.csv   (lines: row,row,1 near or -1 far)"
 )
@@ -113,6 +117,7 @@ def fit(
     ] = None,
     constraints: Annotated[Constraints, typer.Option(help="What is made of labels; auto tries.")] = Constraints.AUTO,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one a core.")] = -1,
+    drop: Drop = None,
     text: Text = None,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
@@ -121,7 +126,7 @@ def fit(
     from gramian.cli.fitting import Request, fit_file
     from gramian.cli.tables import Reading
 
-    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     way = constraints.value
     fit_file(Request(data, out, reading, components, pairs, triplets, stream, dask, checkpoint, jobs, way))
 
@@ -179,6 +184,7 @@ def evaluate(
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     neighbours: Annotated[int, typer.Option("--neighbours", "-k", min=1, help="Neighbours that vote.")] = 5,
     max_rows: Annotated[int, typer.Option(min=0, help="Use at most N random rows; 0: all.")] = 2000,
+    drop: Drop = None,
     text: Text = None,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
@@ -187,7 +193,7 @@ def evaluate(
     from gramian.cli.comparing import evaluate_file
     from gramian.cli.tables import Reading
 
-    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     evaluate_file(data, components, folds, neighbours, reading)
 
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import FunctionTransformer
 
+from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake
 from gramian.cli.models import fit_preparation
 from gramian.cli.screen import counting, note, print_table
@@ -43,6 +44,7 @@ def evaluate_file(path: Path, components: int, folds: int, neighbours: int, read
     if table.y is None:
         raise Mistake(f"{path} has no labels. Give an array y, or name it by --target.")
     check_labels(path, table.y)
+    point_out_identifiers(table.X)
     if 0 < reading.max_rows < table.n_rows:
         note(f"{table.n_rows:,} rows, of which {len(table.rows):,} random ones are used; --max-rows 0 takes all.")
     counts = np.unique(table.y, return_counts=True)[1]

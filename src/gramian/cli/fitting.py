@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 import gramian
 from gramian.cli.formats import kind_of, read_blocks
+from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import fit_preparation, with_kinds, without_settings
 from gramian.cli.screen import counting, note, say
@@ -131,6 +132,7 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
     """Return a pipeline fitted to a table: the steps that prepare the samples, and the learner."""
     if table.y is not None and not (request.pairs or request.triplets):
         check_labels(request.path, table.y)
+    point_out_identifiers(table.X)
     with counting("preparing the columns", 1) as bar:
         preparation = fit_preparation(table.X, request.reading.texts)
         X = preparation.transform(table.X)
@@ -218,6 +220,7 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     assert table.y is not None
     check_labels(request.path, table.y)
     note(f"{table.n_rows:,} rows. The first fit is to {len(table.rows):,} random ones, then all follow in chunks.")
+    point_out_identifiers(table.X)
     preparation = fit_preparation(table.X, reading.texts)
     learner = make_learner(request, execution)
     learner.partial_fit(preparation.transform(table.X), table.y)
