@@ -176,10 +176,23 @@ def neighbours(
     find_neighbours(model, data, queries, row or [], count, out, Reading(encoding=encoding))
 
 
-@app.command(epilog="Example:  gramian evaluate data.csv --target label --components 5")
+@app.command(
+    epilog="Examples:\n\n"
+    "gramian evaluate data.csv --target label --components 5\n\n"
+    "gramian evaluate model.skops test.csv --target label --train data.csv"
+)
 def evaluate(
-    data: Data,
+    context: typer.Context,
+    data: Annotated[
+        Path, typer.Argument(help="Rows, to which methods are fitted anew; or a saved model.", show_default=False)
+    ],
+    rows: Annotated[
+        Path | None, typer.Argument(help="After a model: the rows it is judged by.", show_default=False)
+    ] = None,
     target: Target = None,
+    train: Annotated[
+        Path | None, typer.Option(help="After a model: rows that vote; else the others vote.", show_default=False)
+    ] = None,
     components: Annotated[int, typer.Option("--components", "-r", min=1, help="Numbers a sample.")] = 2,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     neighbours: Annotated[int, typer.Option("--neighbours", "-k", min=1, help="Neighbours that vote.")] = 5,
@@ -189,12 +202,31 @@ def evaluate(
     encoding: Encoding = "utf8",
     seed: Seed = 0,
 ) -> None:
-    """Compare with plain distance, PCA, LDA and NCA by cross-validation."""
+    """Compare with plain distance, PCA, LDA and NCA by cross-validation; or judge a saved model on other rows."""
     from gramian.cli.comparing import evaluate_file
+    from gramian.cli.judging import judge_model
     from gramian.cli.tables import Reading
 
     reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
-    evaluate_file(data, components, folds, neighbours, reading)
+    check_evaluation(context, data, rows, train)
+    if rows is None:
+        evaluate_file(data, components, folds, neighbours, reading)
+    else:
+        judge_model(data, rows, train, neighbours, reading)
+
+
+def check_evaluation(context: typer.Context, data: Path, rows: Path | None, train: Path | None) -> None:
+    """Raise a Mistake if arguments of an evaluation do not fit together."""
+    from gramian.cli.mistakes import Mistake
+
+    if rows is None and data.suffix == ".skops":
+        raise Mistake(f"{data} is a model. Give the rows too: gramian evaluate {data} test.csv --target COLUMN")
+    if rows is None and train is not None:
+        raise Mistake("--train belongs to a model. Give one before the rows: gramian evaluate model.skops test.csv")
+    fitting = ("components", "folds", "drop", "text")
+    given = [name for name in fitting if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    if rows is not None and given:
+        raise Mistake(f"--{given[0]} is for methods that are fitted anew; a model is judged as it is. Leave it out.")
 
 
 @app.command(

@@ -23,10 +23,12 @@ from gramian.estimators import MetricLearner
 from gramian.execution import one_blas_thread
 from gramian.types import Matrix, Vector
 
-__all__ = ["Score", "evaluate_file", "make_methods", "score_method"]
+__all__ = ["HEADINGS", "RETRIEVED", "Score", "evaluate_file", "make_methods", "score_method", "to_dense", "vote"]
 
 #: The number of nearest rows by which retrieval is judged.
 RETRIEVED = 10
+#: The headings of a table of scores; the first has the number of neighbours that vote.
+HEADINGS = ("error of {} neighbours", f"of the {RETRIEVED} nearest, same class")
 
 
 class Score(NamedTuple):
@@ -128,4 +130,4 @@ def show_scores(scores: dict[str, list[Score]], components: int, folds: int, nei
         rows.append([name, f"{error.mean():.1%} ± {error.std() / np.sqrt(folds):.1%}", f"{precision.mean():.1%}"])
     best = {index for index, name in enumerate(scores) if means[name] == min(means.values())}
     title = f"{folds} folds, {components} components"
-    print_table(["", f"error of {neighbours} neighbours", f"of the {RETRIEVED} nearest, same class"], rows, title, best)
+    print_table(["", *(text.format(neighbours) for text in HEADINGS)], rows, title, best)
