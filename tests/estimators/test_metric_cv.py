@@ -331,6 +331,13 @@ def test_progress_is_reported(wine, capsys):
     assert sum(line.startswith("fold ") for line in lines) == 2
     assert sum("score" in line and line.startswith("  ") for line in lines) == 4
     assert lines[-1].startswith("chosen: ")
+    assert not any("Candidate" in line for line in lines)
+
+
+def test_candidates_are_told_in_plain_words():
+    assert str(Candidate(1, "auto", "auto")) == "1 component"
+    assert str(Candidate(5, 0.1, "auto")) == "5 components, regularisation 0.1"
+    assert f"{Candidate(None, 'auto', 0.5)}" == "full rank, shrinkage 0.5"
 
 
 def test_n_jobs_is_handed_to_all_fits(wine, monkeypatch):
