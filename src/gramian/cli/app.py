@@ -31,6 +31,8 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 something to mend, 2 wrong usage, 130 interrupted.",
 )
 
+#: What the help shows for an option that takes no value.
+FLAG = " "
 Model = Annotated[Path, typer.Argument(help="A model from [bold]gramian fit[/bold].", show_default=False)]
 Data = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ (arrays X, y) or svmlight.", show_default=False)]
 Target = Annotated[
@@ -68,9 +70,10 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", metavar=FLAG, callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", metavar=FLAG, help="Show the traceback of an error.")] = False,
 ) -> None:
     """Take the options of all commands; `run` has taken --debug out already."""
 
@@ -107,7 +110,9 @@ def fit(
     triplets: Annotated[
         Path | None, typer.Option(help="CSV of row numbers: anchor, near, far.", show_default=False)
     ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Read all rows in chunks; constant memory.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", metavar=FLAG, help="Read all rows in chunks; constant memory.")
+    ] = False,
     max_rows: Annotated[int, typer.Option(min=0, help="Learn from at most N random rows; 0: from all.")] = 200_000,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Store the state here; the same command goes on.", show_default=False)
@@ -240,7 +245,9 @@ def embed(
         str, typer.Option("--components", "-r", metavar="N|auto", help="Dimensions of the map, or auto.")
     ] = "2",
     out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
-    pairs: Annotated[bool, typer.Option("--pairs", help="The file has lines: sample, sample, distance.")] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", metavar=FLAG, help="The file has lines: sample, sample, distance.")
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Make a map from distances, some of which may be unknown."""
@@ -307,6 +314,8 @@ def run_command(arguments: list[str], interrupts: list[int]) -> int:
     try:
         with warnings.catch_warnings(), interrupts_raised():
             warnings.showwarning = show_warning  # type: ignore[assignment]
+            # `report_unseen` tells of these, by the name of the column.
+            warnings.filterwarnings("ignore", message="Found unknown categories in columns")
             app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

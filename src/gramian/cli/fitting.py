@@ -16,7 +16,7 @@ import gramian
 from gramian.cli.formats import kind_of, read_blocks
 from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake, check_folder
-from gramian.cli.models import fit_preparation, with_kinds, without_settings
+from gramian.cli.models import fit_preparation, report_unseen, with_kinds, without_settings
 from gramian.cli.screen import counting, note, say
 from gramian.cli.tables import (
     Reading,
@@ -30,6 +30,7 @@ from gramian.cli.tables import (
 )
 from gramian.estimators import MetricLearner, MetricLearnerCV
 from gramian.execution import one_blas_thread
+from gramian.files.storage import check_ending
 from gramian.types import Matrix, Vector
 
 __all__ = ["Request", "fit_file"]
@@ -97,6 +98,7 @@ def check_request(request: Request) -> None:
     if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
         raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
     check_folder(request.out)
+    check_ending(request.out)
     if request.checkpoint is not None:
         check_folder(request.checkpoint, "--checkpoint")
 
@@ -227,18 +229,20 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     learner.set_params(verbose=0)
     columns, target = [str(name) for name in table.X.columns], reading.target or ""
     reading = with_kinds(reading, preparation.steps[0][1])
-    texts, held = [*reading.texts, target], list[Any]()
+    texts, held, told = [*reading.texts, target], list[Any](), set[str]()
     for block in read_blocks(request.path, columns=[*columns, target], texts=texts, encoding=reading.encoding):
         held.append(block)
         if sum(len(each.frame) for each in held) >= CHUNK:
-            learn_chunk(request.path, reading, preparation, learner, held)
+            learn_chunk(request.path, reading, preparation, learner, held, told)
             held = []
     if held:
-        learn_chunk(request.path, reading, preparation, learner, held)
+        learn_chunk(request.path, reading, preparation, learner, held, told)
     return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
 
 
-def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any]) -> None:
+def learn_chunk(
+    path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any], told: set[str]
+) -> None:
     """Continue a stream with the rows of some blocks; those without a label are left out."""
     import pandas as pd
 
@@ -248,6 +252,7 @@ def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: An
     if not known.any():
         return
     frame = mend_columns(path, frame, held[0].start + np.arange(len(frame)), reading)
+    report_unseen(preparation, frame, told)
     learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
 
 

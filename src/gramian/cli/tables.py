@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.cli.formats import column_names, kind_of, read_blocks
-from gramian.cli.mistakes import Mistake
+from gramian.cli.mistakes import Mistake, words_of
 from gramian.cli.screen import note
 from gramian.types import Vector
 
@@ -252,7 +252,8 @@ def load_arrays(path: Path, reading: Reading) -> Table:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {error}.") from error
+        why = words_of(error)
+        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {why}.") from error
     if "X" not in arrays:
         raise Mistake(f"{path} has no array X, but {', '.join(arrays) or 'none'}. Save it by np.savez(path, X=X, y=y).")
     X, name = arrays["X"], reading.target or "y"
