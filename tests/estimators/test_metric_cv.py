@@ -1,6 +1,7 @@
 """The choice of rank and penalties by cross-validation."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -106,6 +107,24 @@ def test_nothing_of_a_held_out_part_is_seen_by_its_fits(wine):
     assert fitted[0][0] == fitted[1][0]
     for one, other in zip(fitted[0][1], fitted[1][1], strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_folds_share_the_plans_that_the_first_chooses(wine, monkeypatch):
+    calls = []
+
+    def choose(task, learner, rows, ranks):
+        calls.append(rows)
+        return dict.fromkeys(ranks, "triplets")
+
+    monkeypatch.setattr("gramian.estimators.metric_cv.choose_plans", choose)
+    learner = MetricLearner(max_iter=2, random_state=0)
+    model = MetricLearnerCV([1, 2], estimator=learner, cv=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            model.fit(*wine)
+    assert [len(rows) for rows in calls] == [118, 118]
+    assert model.plans_ == [{1: "triplets", 2: "triplets"}] * 3
 
 
 def test_a_path_scores_as_independent_fits_do_in_fewer_iterations(planted):
