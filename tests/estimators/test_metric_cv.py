@@ -150,6 +150,14 @@ def test_a_large_factor_is_reduced_to_the_directions_in_which_samples_vary_most(
     assert reduce_factor(np.eye(4)[:, [0, 0]], X, 2) is None
 
 
+def test_a_factor_whose_columns_are_dependent_up_to_rounding_is_no_start(rng):
+    X = rng.standard_normal((100, 4)).astype(np.float32)
+    factor = np.diag([1.0, 1.0, 1e-7, 1e-7]).astype(np.float32)
+    # Samples may vary enough, and the factor still be refused as `init`.
+    assert reduce_factor(factor, X * [1.0, 1.0, 1e6, 1e6], 3) is None
+    assert reduce_factor(factor, X, 2) is not None
+
+
 def test_plans_are_found_at_every_rank():
     choice = LabelChoice([0, 0, 1, 1])
     names = {plan.name for rank in (2, 5) for plan in choice.plans(rank, 5) if not plan.idle}

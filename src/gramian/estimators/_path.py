@@ -279,8 +279,10 @@ def choose_plans(task: Task, learner: MetricLearner, rows: Vector, ranks: list[i
 def reduce_factor(factor: Matrix, X: Any, rank: int | None) -> Matrix | None:
     """Return the factor (d, r) of the leading principal components of the mapped samples X G, G (d, k), k > r.
 
-    Returns None if the mapped samples vary in fewer than r directions.
+    Returns None if the mapped samples vary in fewer than r directions, or the factor is no start: its columns are
+    dependent up to rounding.
     """
     covariance = image_covariance(as_features(X), factor, Serial())
     variances, reduced = principal_components(factor, covariance, rank)
-    return reduced if variances[-1] > LEAST_SPREAD**2 * variances[0] else None
+    varied = variances[-1] > LEAST_SPREAD**2 * variances[0]
+    return reduced if varied and np.linalg.matrix_rank(reduced) == reduced.shape[1] else None
