@@ -42,6 +42,7 @@ def folder(tmp_path_factory):
     (place / "cut.npz").write_bytes((place / "data.npz").read_bytes()[:-40])
     (place / "bad.svm").write_text("1 2:3\nhello world\n")
     (place / "odd.docx").write_text("text")
+    (place / "text.npz").write_text("hello")
     np.savez(place / "noX.npz", Z=np.eye(3))
     np.savez(place / "short.npz", X=np.eye(3), y=[1, 2])
     assert run(["fit", str(place / "data.npz"), "-r", "1", *FAST, "-o", str(place / "arrays.skops")]) == 0
@@ -71,6 +72,11 @@ MISTAKES = {
     "cut Parquet": (["fit", "cut.parquet", "-t", "label"], "cut.parquet is not a Parquet file, or was cut"),
     "cut NPZ": (["fit", "cut.npz"], "cut.npz is not a file of plain arrays, or was cut"),
     "bad svmlight": (["fit", "bad.svm"], "bad.svm is not in svmlight's format"),
+    "no arrays": (
+        ["fit", "text.npz"],
+        "text.npz is not a file of plain arrays, or was cut while it was written: it ho",
+    ),
+    "pickle's name": (["fit", "data.npz", "-o", "m.pkl"], "ends in '.pkl', as pickles do"),
     "no X": (["fit", "noX.npz"], "noX.npz has no array X, but Z"),
     "y too short": (["fit", "short.npz"], r"y in short.npz has shape (2,); expected (3,)"),
     "components": (["fit", "data.npz", "-r", "many"], "--components many is not a number"),

@@ -7,9 +7,12 @@ import pytest
 from cli_files import make_frame
 
 pytest.importorskip("typer")
+from gramian.cli import mapping
 from gramian.cli.app import run
 from gramian.cli.embedding import read_numbers
+from gramian.cli.formats import Block
 from gramian.cli.screen import print_table
+from gramian.cli.tables import Reading
 
 FAST = ("--constraints", "triplets")
 
@@ -48,6 +51,54 @@ def test_columns_that_are_kept_are_copied_as_they_are_written(folder):
     out = folder / "kept.csv"
     assert run(["transform", str(folder / "m.skops"), str(folder / "ids.csv"), "--keep", "id", "-o", str(out)]) == 0
     assert pd.read_csv(out, dtype=str)["id"].tolist() == ids
+
+
+def test_columns_of_the_model_are_copied_as_they_are_written_too(folder):
+    frame = pd.read_csv(folder / "data.csv", dtype=str)
+    frame["rooms"] = [f"0{rooms}" for rooms in frame["rooms"]]
+    frame.to_csv(folder / "rooms.csv", index=False)
+    out, keep = folder / "rooms-map.csv", ["--keep", "rooms", "--keep", "since", "--keep", "height"]
+    assert run(["transform", str(folder / "m.skops"), str(folder / "rooms.csv"), *keep, "-o", str(out)]) == 0
+    pd.testing.assert_frame_equal(
+        pd.read_csv(out, dtype=str)[["rooms", "since", "height"]], frame[["rooms", "since", "height"]]
+    )
+    assert '"01"' in out.read_text()
+
+
+def test_cells_that_are_read_twice_stay_beside_their_rows(folder, monkeypatch):
+    sizes = {"quiet": iter([7, 50, 33]), "loud": iter([40, 1, 49])}
+    frame = pd.DataFrame({"a": [f"0{i}" for i in range(90)]})
+
+    def read_parts(path, *, columns, texts, encoding, quiet=False):
+        start = 0
+        for size in sizes["quiet" if quiet else "loud"]:
+            yield Block(frame.iloc[start : start + size].reset_index(drop=True), start)
+            start += size
+
+    monkeypatch.setattr(mapping, "read_blocks", read_parts)
+    cells = mapping.Cells(folder / "data.csv", ["a"], Reading())
+    parts = [cells.put_into(block.frame.astype(float)) for block in read_parts(None, columns=[], texts=[], encoding="")]
+    assert [cell for part in parts for cell in part["a"]] == frame["a"].tolist()
+
+
+def test_a_category_that_is_new_is_named_with_its_column(folder, capsys):
+    frame = pd.read_csv(folder / "data.csv")
+    frame.loc[:1, "colour"] = ["violet", "orange"]
+    frame.to_csv(folder / "colours.csv", index=False)
+    model, data = str(folder / "m.skops"), str(folder / "colours.csv")
+    for command in (["transform", model, data, "-o", str(folder / "z.csv")], ["report", model, data, "-t", "label"]):
+        report = ["-o", str(folder / "r.html")] if command[0] == "report" else []
+        assert run([*command, *report]) == 0
+        noted = capsys.readouterr().err
+        assert noted.count("Column 'colour' has values from which the model has not learned: 'violet' and 1 more") == 1
+        assert "columns [0]" not in noted
+
+
+def test_the_help_shows_no_value_for_a_flag(capsys):
+    for command, flag in (("fit", "--stream"), ("embed", "--pairs")):
+        assert run([command, "--help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert not any("<bool>" in line for line in lines if flag in line)
 
 
 def test_a_kept_column_must_not_have_the_name_of_one_that_is_written(folder, capsys):

@@ -1,6 +1,7 @@
 """The choice of rank and penalties by cross-validation."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -109,6 +110,24 @@ def test_nothing_of_a_held_out_part_is_seen_by_its_fits(wine):
         np.testing.assert_array_equal(one, other)
 
 
+def test_the_folds_share_the_plans_that_the_first_chooses(wine, monkeypatch):
+    calls = []
+
+    def choose(task, learner, rows, ranks):
+        calls.append(rows)
+        return dict.fromkeys(ranks, "triplets")
+
+    monkeypatch.setattr("gramian.estimators.metric_cv.choose_plans", choose)
+    learner = MetricLearner(max_iter=2, random_state=0)
+    model = MetricLearnerCV([1, 2], estimator=learner, cv=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            model.fit(*wine)
+    assert [len(rows) for rows in calls] == [118, 118]
+    assert model.plans_ == [{1: "triplets", 2: "triplets"}] * 3
+
+
 def test_a_path_scores_as_independent_fits_do_in_fewer_iterations(planted):
     X, y = planted
     learner = MetricLearner(constraints="neighbourhoods", random_state=0)
@@ -151,6 +170,14 @@ def test_a_stage_goes_on_from_a_factor_that_lost_a_direction(wine, monkeypatch):
     completed = with_full_rank(learner.factor_)
     W = learner.factor_ @ learner.factor_.T
     np.testing.assert_allclose(completed @ completed.T, W, atol=1e-6 * np.abs(W).max())
+
+
+def test_a_factor_whose_columns_are_dependent_up_to_rounding_is_no_start(rng):
+    X = rng.standard_normal((100, 4)).astype(np.float32)
+    factor = np.diag([1.0, 1.0, 1e-7, 1e-7]).astype(np.float32)
+    # Samples may vary enough, and the factor still be refused as `init`.
+    assert reduce_factor(factor, X * [1.0, 1.0, 1e6, 1e6], 3) is None
+    assert reduce_factor(factor, X, 2) is not None
 
 
 def test_plans_are_found_at_every_rank():
@@ -353,6 +380,13 @@ def test_progress_is_reported(wine, capsys):
     assert sum(line.startswith("fold ") for line in lines) == 2
     assert sum("score" in line and line.startswith("  ") for line in lines) == 4
     assert lines[-1].startswith("chosen: ")
+    assert not any("Candidate" in line for line in lines)
+
+
+def test_candidates_are_told_in_plain_words():
+    assert str(Candidate(1, "auto", "auto")) == "1 component"
+    assert str(Candidate(5, 0.1, "auto")) == "5 components, regularisation 0.1"
+    assert f"{Candidate(None, 'auto', 0.5)}" == "full rank, shrinkage 0.5"
 
 
 def test_n_jobs_is_handed_to_all_fits(wine, monkeypatch):

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gramian import Block, KernelLearner, MetricLearner, Problem, PSDRegressor, SStressMDS, Term, minimize
 from gramian.baselines import LMNN
 from gramian.execution import Serial, Threads, add_totals, resolve_execution, sum_totals
+from gramian.execution import one_blas_thread as limit_blas
 from gramian.features import Array, Centred, Identity, Sparse
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Dense, Each, Pairs, Triplets
@@ -196,6 +197,15 @@ def test_threads_work_side_by_side_with_one_blas_thread_each():
         assert execution.run(count_blas_threads, execution.place([0] * 8))[1] == 0
     names = execution.run(name_thread, execution.place([0] * 8))[0]
     assert {name.startswith("gramian") for name in names} == {True, False}  # the calling thread works too
+
+
+def test_the_limit_of_blas_is_restored_by_the_last_who_leaves():
+    with threadpool_limits(2, "blas"):
+        with limit_blas():
+            with limit_blas():
+                assert count_blas_threads(0)[1] == 0
+            assert count_blas_threads(0)[1] == 0
+        assert count_blas_threads(0)[1] != 0
 
 
 def test_totals_are_added_field_by_field_and_none_makes_none():

@@ -134,3 +134,50 @@ def test_what_has_no_linear_map_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         gramian.export_map(learner(), tmp_path / "map.npz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_the_threshold_of_a_model_of_pairs_is_in_the_file(suffix, tmp_path):
+    pairs = np.array([[i, j] for i in range(0, 30, 2) for j in range(1, 30, 7) if i != j])
+    signs = np.where(Y[pairs[:, 0]] == Y[pairs[:, 1]], 1, -1)
+    model = MetricLearner(2, max_iter=20, random_state=0).fit_pairs(X, pairs, signs)
+    path = tmp_path / f"pairs{suffix}"
+    gramian.export_map(make_pipeline("passthrough", model), path)
+    arrays = read(path)
+    assert arrays["threshold"] == model.threshold_
+    Z = X @ arrays["weight"].T + arrays["bias"]
+    near = np.linalg.norm(Z[pairs[:, 0]] - Z[pairs[:, 1]], axis=1) <= arrays["threshold"]
+    np.testing.assert_array_equal(np.where(near, 1, -1), model.predict(X[pairs]))
+    assert "threshold" in use_of_file(path)
+
+
+def use_of_file(path):
+    if path.suffix == ".npz":
+        return json.loads(str(np.load(path)["metadata"]))["use"]
+    with safe_open(path, "numpy") as stored:
+        return json.loads(stored.metadata()["gramian"])["use"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("metric, labels", "the learned distance is that of z, Euclidean"),
+        ("subspace", "coordinates of x in the tracked subspace"),
+    ],
+)
+def test_the_metadata_say_what_the_map_is_for(name, said, tmp_path):
+    for suffix in (".npz", ".safetensors"):
+        gramian.export_map(fitted(name), tmp_path / f"map{suffix}")
+        assert said in use_of_file(tmp_path / f"map{suffix}")
+        assert "threshold" not in read(tmp_path / f"map{suffix}")
+
+
+def test_the_map_of_a_regressor_is_for_predictions(tmp_path):
+    model = gramian.PSDRegressor(2, random_state=0, max_iter=50).fit(X, np.sum(X[:, :2] ** 2, axis=1))
+    gramian.export_map(model, tmp_path / "map.npz")
+    arrays = read(tmp_path / "map.npz")
+    Z = X @ arrays["weight"].T + arrays["bias"]
+    np.testing.assert_allclose(np.sum(Z**2, axis=1), model.predict(X))
+    use = use_of_file(tmp_path / "map.npz")
+    assert "squared norm of z" in use
+    assert "distance" not in use

@@ -134,6 +134,13 @@ def test_content_is_written_as_it_is(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"two"
 
 
+@pytest.mark.parametrize("name", ["m.pkl", "m.PICKLE", "m.joblib"])
+def test_names_of_pickles_are_refused(name, tmp_path):
+    with pytest.raises(ValueError, match=r"as pickles do, .* Choose a name that ends in .skops"):
+        gramian.save(gramian.MetricLearner(2), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_missing_file_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         gramian.load(tmp_path / "none")

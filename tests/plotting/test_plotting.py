@@ -177,6 +177,33 @@ def test_the_rank_curve_shows_errors_with_their_spread(chosen):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
 
 
+def models_of_chosen_rank():
+    """Estimators that have tried several ranks."""
+    rng = np.random.default_rng(0)
+    X, P = rng.standard_normal((200, 5)), rng.standard_normal((25, 2))
+    y = np.sum((X @ rng.standard_normal((5, 2))) ** 2, axis=1)
+    D = np.linalg.norm(P[:, None] - P, axis=2)
+    iris, labels = load_iris(return_X_y=True)
+    yield gramian.PSDRegressor("auto", random_state=0).fit(X, y + rng.standard_normal(200))
+    yield gramian.SStressMDS("auto", random_state=0).fit(D)
+    yield gramian.KernelLearner("auto", random_state=0, max_iter=20).fit(iris[::5], labels[::5])
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_the_rank_curve_of_trials_shows_costs_held_out_and_learned_from():
+    for model in models_of_chosen_rank():
+        ax = plotting.plot_rank_curve(model)
+        held_out, learned, mark = ax.lines
+        trials = model.rank_path_
+        assert held_out.get_xdata().tolist() == [trial.rank for trial in trials]
+        assert held_out.get_ydata().tolist() == [trial.held_out_cost for trial in trials]
+        assert learned.get_ydata().tolist() == [trial.cost for trial in trials]
+        assert mark.get_xdata()[0] == model.rank_
+        assert texts_of(ax.get_legend()) == ["held out", "learned from", f"chosen: {model.rank_}"]
+        ax.figure.canvas.draw()
+        pyplot.close(ax.figure)
+
+
 def test_labels_of_ranks_do_not_overlap():
     ranks = np.array([1, 2, 3, 5, 8, 12, 13])
     assert select_labelled_ranks(ranks, 13, logarithmic=True) == [1, 2, 3, 5, 8, 13]
@@ -247,7 +274,11 @@ def test_neighbours_as_texts():
         (lambda model, X: plotting.plot_embedding(X, [1, 2]), r"y has shape \(2,\)"),
         (lambda model, X: plotting.plot_ellipse(model, features=(1, 1)), "Give two different numbers from 0 to 3"),
         (lambda model, X: plotting.plot_ellipse(model, radius=-1), "radius=-1 is not valid"),
-        (lambda model, X: plotting.plot_rank_curve(model), "has no curve_"),
+        (
+            lambda model, X: plotting.plot_rank_curve(model),
+            "MetricLearner was fitted with one rank, so there is no cur",
+        ),
+        (lambda model, X: plotting.plot_rank_curve(gramian.PSDRegressor("auto")), "Fit it first"),
         (lambda model, X: plotting.plot_features(model, X[:, :2]), "X has 2 features, but the learner has 4"),
         (lambda model, X: plotting.plot_features(model, names=["a"]), "names has 1 entries"),
         (lambda model, X: plotting.plot_features(model, most=0), "most"),

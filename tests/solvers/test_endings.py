@@ -185,3 +185,13 @@ def test_advice_names_only_parameters_that_help():
         assert ("n_rounds" in str(caught[0].message)) is helps
     model.set_params(max_iter=500).fit(X, y)
     assert "n_rounds" not in model.message_
+
+
+def test_a_result_is_shown_in_a_line(problem):
+    shown = repr(minimize(*problem_at_flat(problem), max_iter=3))
+    assert re.fullmatch(r"Result\(cost=\S+, n_iter=3, message='.*', point of shape \(5, 2\)\)", shown)
+
+
+def problem_at_flat(problem):
+    measured, start = problem
+    return measured, ConjugateGradient(), Flat().point(start)

@@ -94,6 +94,9 @@ def read_file(path: Path) -> Stored:
 def damage_error(path: Path, cause: Exception) -> CheckpointDamaged:
     """Return the error for a file that is no checkpoint."""
     words = (str(cause) or type(cause).__name__).rstrip(". ")
+    if "pickle" in words:
+        # NumPy takes any other file for a pickle, and says how to load it unsafely.
+        words = "it holds no arrays"
     return CheckpointDamaged(
         f"checkpoint={str(path)!r} is not a checkpoint, or is damaged: {words}. It is left as it is. Delete it to "
         "start anew, or choose another path."

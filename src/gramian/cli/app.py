@@ -31,6 +31,8 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 something to mend, 2 wrong usage, 130 interrupted.",
 )
 
+#: What the help shows for an option that takes no value.
+FLAG = " "
 Model = Annotated[Path, typer.Argument(help="A model from [bold]gramian fit[/bold].", show_default=False)]
 Data = Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ (arrays X, y) or svmlight.", show_default=False)]
 Target = Annotated[
@@ -42,6 +44,10 @@ Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file.")]
 Text = Annotated[
     list[str] | None,
     typer.Option("--text", metavar="COLUMN", help="A column to read as text; may be repeated.", show_default=False),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="A column to leave out; may be repeated.", show_default=False),
 ]
 
 
@@ -64,9 +70,10 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", metavar=FLAG, callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", metavar=FLAG, help="Show the traceback of an error.")] = False,
 ) -> None:
     """Take the options of all commands; `run` has taken --debug out already."""
 
@@ -83,7 +90,7 @@ def demo(
 
 @app.command(
     epilog="Examples:\n\n"
-    "gramian fit people.csv --target job --components 8 --out people.skops\n\n"
+    "gramian fit people.csv --target job --drop id --components 8 --out people.skops\n\n"
     "gramian fit big.parquet --target label --components 8 --stream\n\n"
     "gramian fit rows.csv --pairs pairs.csv   (lines: row,row,1 near or -1 far)"
 )
@@ -103,7 +110,9 @@ def fit(
     triplets: Annotated[
         Path | None, typer.Option(help="CSV of row numbers: anchor, near, far.", show_default=False)
     ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Read all rows in chunks; constant memory.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", metavar=FLAG, help="Read all rows in chunks; constant memory.")
+    ] = False,
     max_rows: Annotated[int, typer.Option(min=0, help="Learn from at most N random rows; 0: from all.")] = 200_000,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Store the state here; the same command goes on.", show_default=False)
@@ -113,6 +122,7 @@ def fit(
     ] = None,
     constraints: Annotated[Constraints, typer.Option(help="What is made of labels; auto tries.")] = Constraints.AUTO,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for one a core.")] = -1,
+    drop: Drop = None,
     text: Text = None,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
@@ -121,7 +131,7 @@ def fit(
     from gramian.cli.fitting import Request, fit_file
     from gramian.cli.tables import Reading
 
-    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     way = constraints.value
     fit_file(Request(data, out, reading, components, pairs, triplets, stream, dask, checkpoint, jobs, way))
 
@@ -171,24 +181,57 @@ def neighbours(
     find_neighbours(model, data, queries, row or [], count, out, Reading(encoding=encoding))
 
 
-@app.command(epilog="Example:  gramian evaluate data.csv --target label --components 5")
+@app.command(
+    epilog="Examples:\n\n"
+    "gramian evaluate data.csv --target label --components 5\n\n"
+    "gramian evaluate model.skops test.csv --target label --train data.csv"
+)
 def evaluate(
-    data: Data,
+    context: typer.Context,
+    data: Annotated[
+        Path, typer.Argument(help="Rows, to which methods are fitted anew; or a saved model.", show_default=False)
+    ],
+    rows: Annotated[
+        Path | None, typer.Argument(help="After a model: the rows it is judged by.", show_default=False)
+    ] = None,
     target: Target = None,
+    train: Annotated[
+        Path | None, typer.Option(help="After a model: rows that vote; else the others vote.", show_default=False)
+    ] = None,
     components: Annotated[int, typer.Option("--components", "-r", min=1, help="Numbers a sample.")] = 2,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     neighbours: Annotated[int, typer.Option("--neighbours", "-k", min=1, help="Neighbours that vote.")] = 5,
     max_rows: Annotated[int, typer.Option(min=0, help="Use at most N random rows; 0: all.")] = 2000,
+    drop: Drop = None,
     text: Text = None,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
 ) -> None:
-    """Compare with plain distance, PCA, LDA and NCA by cross-validation."""
+    """Compare with plain distance, PCA, LDA and NCA by cross-validation; or judge a saved model on other rows."""
     from gramian.cli.comparing import evaluate_file
+    from gramian.cli.judging import judge_model
     from gramian.cli.tables import Reading
 
-    reading = Reading(target=target, texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
-    evaluate_file(data, components, folds, neighbours, reading)
+    reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
+    check_evaluation(context, data, rows, train)
+    if rows is None:
+        evaluate_file(data, components, folds, neighbours, reading)
+    else:
+        judge_model(data, rows, train, neighbours, reading)
+
+
+def check_evaluation(context: typer.Context, data: Path, rows: Path | None, train: Path | None) -> None:
+    """Raise a Mistake if arguments of an evaluation do not fit together."""
+    from gramian.cli.mistakes import Mistake
+
+    if rows is None and data.suffix == ".skops":
+        raise Mistake(f"{data} is a model. Give the rows too: gramian evaluate {data} test.csv --target COLUMN")
+    if rows is None and train is not None:
+        raise Mistake("--train belongs to a model. Give one before the rows: gramian evaluate model.skops test.csv")
+    fitting = ("components", "folds", "drop", "text")
+    given = [name for name in fitting if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    if rows is not None and given:
+        raise Mistake(f"--{given[0]} is for methods that are fitted anew; a model is judged as it is. Leave it out.")
 
 
 @app.command(
@@ -202,7 +245,9 @@ def embed(
         str, typer.Option("--components", "-r", metavar="N|auto", help="Dimensions of the map, or auto.")
     ] = "2",
     out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
-    pairs: Annotated[bool, typer.Option("--pairs", help="The file has lines: sample, sample, distance.")] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", metavar=FLAG, help="The file has lines: sample, sample, distance.")
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Make a map from distances, some of which may be unknown."""
@@ -269,6 +314,8 @@ def run_command(arguments: list[str], interrupts: list[int]) -> int:
     try:
         with warnings.catch_warnings(), interrupts_raised():
             warnings.showwarning = show_warning  # type: ignore[assignment]
+            # `report_unseen` tells of these, by the name of the column.
+            warnings.filterwarnings("ignore", message="Found unknown categories in columns")
             app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

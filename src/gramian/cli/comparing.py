@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import FunctionTransformer
 
+from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake
 from gramian.cli.models import fit_preparation
 from gramian.cli.screen import counting, note, print_table
@@ -22,10 +23,12 @@ from gramian.estimators import MetricLearner
 from gramian.execution import one_blas_thread
 from gramian.types import Matrix, Vector
 
-__all__ = ["Score", "evaluate_file", "make_methods", "score_method"]
+__all__ = ["HEADINGS", "RETRIEVED", "Score", "evaluate_file", "make_methods", "score_method", "to_dense", "vote"]
 
 #: The number of nearest rows by which retrieval is judged.
 RETRIEVED = 10
+#: The headings of a table of scores; the first has the number of neighbours that vote.
+HEADINGS = ("error of {} neighbours", f"of the {RETRIEVED} nearest, same class")
 
 
 class Score(NamedTuple):
@@ -43,6 +46,7 @@ def evaluate_file(path: Path, components: int, folds: int, neighbours: int, read
     if table.y is None:
         raise Mistake(f"{path} has no labels. Give an array y, or name it by --target.")
     check_labels(path, table.y)
+    point_out_identifiers(table.X)
     if 0 < reading.max_rows < table.n_rows:
         note(f"{table.n_rows:,} rows, of which {len(table.rows):,} random ones are used; --max-rows 0 takes all.")
     counts = np.unique(table.y, return_counts=True)[1]
@@ -126,4 +130,4 @@ def show_scores(scores: dict[str, list[Score]], components: int, folds: int, nei
         rows.append([name, f"{error.mean():.1%} ± {error.std() / np.sqrt(folds):.1%}", f"{precision.mean():.1%}"])
     best = {index for index, name in enumerate(scores) if means[name] == min(means.values())}
     title = f"{folds} folds, {components} components"
-    print_table(["", f"error of {neighbours} neighbours", f"of the {RETRIEVED} nearest, same class"], rows, title, best)
+    print_table(["", *(text.format(neighbours) for text in HEADINGS)], rows, title, best)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramian.cli.formats import kind_of
 from gramian.cli.mapping import OUTPUTS, Mapped, name_columns, open_writer, replaced_at_the_end
-from gramian.cli.mistakes import Mistake, check_folder
+from gramian.cli.mistakes import Mistake, check_folder, words_of
 from gramian.cli.screen import say
 from gramian.estimators import SStressMDS
 from gramian.execution import one_blas_thread
@@ -73,7 +73,8 @@ def read_numbers(path: Path) -> Any:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in ("D", "X") if name in stored.files}
         except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-            raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {error}.") from error
+            why = words_of(error)
+            raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {why}.") from error
         numbers = next(iter(arrays.values()), None)
         if numbers is None:
             raise Mistake(f"{path} has no array D or X. Save the distances by np.savez(path, D=D).")

@@ -14,8 +14,9 @@ from sklearn.pipeline import Pipeline
 
 import gramian
 from gramian.cli.formats import kind_of, read_blocks
+from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake, check_folder
-from gramian.cli.models import fit_preparation, with_kinds, without_settings
+from gramian.cli.models import fit_preparation, report_unseen, with_kinds, without_settings
 from gramian.cli.screen import counting, note, say
 from gramian.cli.tables import (
     Reading,
@@ -29,6 +30,7 @@ from gramian.cli.tables import (
 )
 from gramian.estimators import MetricLearner, MetricLearnerCV
 from gramian.execution import one_blas_thread
+from gramian.files.storage import check_ending
 from gramian.types import Matrix, Vector
 
 __all__ = ["Request", "fit_file"]
@@ -96,6 +98,7 @@ def check_request(request: Request) -> None:
     if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
         raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
     check_folder(request.out)
+    check_ending(request.out)
     if request.checkpoint is not None:
         check_folder(request.checkpoint, "--checkpoint")
 
@@ -131,6 +134,7 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
     """Return a pipeline fitted to a table: the steps that prepare the samples, and the learner."""
     if table.y is not None and not (request.pairs or request.triplets):
         check_labels(request.path, table.y)
+    point_out_identifiers(table.X)
     with counting("preparing the columns", 1) as bar:
         preparation = fit_preparation(table.X, request.reading.texts)
         X = preparation.transform(table.X)
@@ -218,24 +222,27 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     assert table.y is not None
     check_labels(request.path, table.y)
     note(f"{table.n_rows:,} rows. The first fit is to {len(table.rows):,} random ones, then all follow in chunks.")
+    point_out_identifiers(table.X)
     preparation = fit_preparation(table.X, reading.texts)
     learner = make_learner(request, execution)
     learner.partial_fit(preparation.transform(table.X), table.y)
     learner.set_params(verbose=0)
     columns, target = [str(name) for name in table.X.columns], reading.target or ""
     reading = with_kinds(reading, preparation.steps[0][1])
-    texts, held = [*reading.texts, target], list[Any]()
+    texts, held, told = [*reading.texts, target], list[Any](), set[str]()
     for block in read_blocks(request.path, columns=[*columns, target], texts=texts, encoding=reading.encoding):
         held.append(block)
         if sum(len(each.frame) for each in held) >= CHUNK:
-            learn_chunk(request.path, reading, preparation, learner, held)
+            learn_chunk(request.path, reading, preparation, learner, held, told)
             held = []
     if held:
-        learn_chunk(request.path, reading, preparation, learner, held)
+        learn_chunk(request.path, reading, preparation, learner, held, told)
     return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
 
 
-def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any]) -> None:
+def learn_chunk(
+    path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any], told: set[str]
+) -> None:
     """Continue a stream with the rows of some blocks; those without a label are left out."""
     import pandas as pd
 
@@ -245,6 +252,7 @@ def learn_chunk(path: Path, reading: Reading, preparation: Pipeline, learner: An
     if not known.any():
         return
     frame = mend_columns(path, frame, held[0].start + np.arange(len(frame)), reading)
+    report_unseen(preparation, frame, told)
     learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gramian.cli.mapping import check_width
 from gramian.cli.mistakes import Mistake, check_folder
-from gramian.cli.models import learner_of, load_model, reading_of
+from gramian.cli.models import learner_of, load_model, reading_of, report_unseen
 from gramian.cli.screen import counting, print_table, say
 from gramian.cli.tables import Reading, Table, load_table
 from gramian.execution import one_blas_thread
@@ -56,7 +56,10 @@ def report_file(
 def read_for(model: Any, path: Path, reading: Reading) -> Table:
     """Return the rows of a file with the columns of a model."""
     table = load_table(path, reading_of(model, path, reading))
-    return table if hasattr(table.X, "iloc") else table._replace(X=check_width(model, path, table.X))
+    if hasattr(table.X, "iloc"):
+        report_unseen(model, table.X, set())
+        return table
+    return table._replace(X=check_width(model, path, table.X))
 
 
 def parse_shape(text: str | None) -> tuple[int, int] | None:

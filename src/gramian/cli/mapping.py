@@ -15,7 +15,7 @@ import numpy as np
 
 from gramian.cli.formats import kind_of, read_blocks
 from gramian.cli.mistakes import Mistake, check_folder
-from gramian.cli.models import load_model, reading_of
+from gramian.cli.models import load_model, reading_of, report_unseen
 from gramian.cli.screen import print_table, say
 from gramian.cli.tables import Reading, load_table, mend_columns
 from gramian.types import Matrix, Vector
@@ -61,13 +61,39 @@ def map_blocks(model: Any, path: Path, keep: list[str], reading: Reading) -> Ite
         return
     assert reading.columns is not None
     columns = list(dict.fromkeys([*reading.columns, *keep]))
-    # What is only copied stays as a CSV file has it: 00123, or more digits than a float has.
-    copied = [name for name in keep if name not in reading.columns and kind_of(path) == "csv"]
-    texts = [*reading.texts, *copied]
+    # What is copied stays as a CSV file has it: 00123, or more digits than a float has.
+    copied = [name for name in keep if name not in reading.texts and kind_of(path) == "csv"]
+    texts = [*reading.texts, *(name for name in copied if name not in reading.columns)]
+    cells, told = Cells(path, [name for name in copied if name in reading.columns], reading), set[str]()
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
         rows = np.arange(block.start, block.start + len(block.frame))
         frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading)
-        yield Mapped(model.transform(frame), block.frame[keep] if keep else None)
+        report_unseen(model, frame, told)
+        yield Mapped(model.transform(frame), cells.put_into(block.frame[keep]) if keep else None)
+
+
+class Cells:
+    """Columns of a CSV file as they are written, though the model reads them as numbers or dates.
+
+    The file is read a second time, beside the first. Without columns nothing is read.
+    """
+
+    def __init__(self, path: Path, columns: list[str], reading: Reading) -> None:
+        self.columns, self._held = columns, list[Any]()
+        options = {"columns": columns, "texts": columns, "encoding": reading.encoding, "quiet": True}
+        self._blocks = read_blocks(path, **options) if columns else iter(())  # type: ignore[arg-type]
+
+    def put_into(self, frame: Any) -> Any:
+        """Return the next rows of the file, a DataFrame, with these columns as they are written."""
+        import pandas as pd
+
+        if not self.columns:
+            return frame
+        while sum(map(len, self._held)) < len(frame):
+            self._held.append(next(self._blocks).frame)
+        held = pd.concat(self._held, ignore_index=True)
+        self._held = [held.iloc[len(frame) :]]
+        return frame.assign(**{name: held[name].iloc[: len(frame)].to_numpy() for name in self.columns})
 
 
 def check_width(model: Any, path: Path, X: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-__all__ = ["Mistake", "check_folder", "explain"]
+__all__ = ["Mistake", "check_folder", "explain", "words_of"]
 
 
 class Mistake(Exception):
@@ -25,6 +25,11 @@ def check_folder(path: Path, option: str = "--out") -> None:
         probe.unlink()
     except OSError as error:
         raise Mistake(f"{option} {path} cannot be written: {error.strerror}. Choose another folder.") from error
+
+
+def words_of(error: Exception) -> str:
+    """Return the words of an error on a file of arrays, without NumPy's advice on how to load pickles."""
+    return "it holds no plain arrays" if "pickle" in str(error) else str(error).rstrip(".")
 
 
 def explain(error: Exception) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "load_model",
     "make_preparation",
     "reading_of",
+    "report_unseen",
     "with_kinds",
     "without_settings",
 ]
@@ -74,6 +75,23 @@ def report_empty_columns(X: Any) -> None:
         raise Mistake("No column has any values. Check the file and its separators.")
     if empty:
         note(f"Columns without any values are left out: {', '.join(empty[:10])}.")
+
+
+def report_unseen(model: Any, frame: Any, told: set[str]) -> None:
+    """Tell which categories of a DataFrame a model has not learned from; a column in `told` is added, and told once."""
+    vectorizer = model.steps[0][1] if isinstance(model, Pipeline) else model
+    for name, encoder in getattr(vectorizer, "transformers_", {}).items():
+        if not hasattr(encoder, "categories_") or str(name) in told:
+            continue
+        known = {str(value) for value in encoder.categories_[0]}
+        unseen = [str(value) for value in frame[name].dropna().unique() if str(value) not in known]
+        if unseen:
+            told.add(str(name))
+            more = "" if len(unseen) == 1 else f" and {len(unseen) - 1} more"
+            note(
+                f"Column {str(name)!r} has values from which the model has not learned: {unseen[0]!r}{more}. They "
+                "count as none of the values it knows."
+            )
 
 
 def learner_of(model: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.cli.formats import column_names, kind_of, read_blocks
-from gramian.cli.mistakes import Mistake
+from gramian.cli.mistakes import Mistake, words_of
 from gramian.cli.screen import note
 from gramian.types import Vector
 
@@ -33,13 +33,14 @@ class Table(NamedTuple):
 class Reading:
     """How a file is read.
 
-    `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others; `texts`
-    are columns that are read as text, `numbers` and `dates` columns that must be such; `max_rows` is the number of
-    random rows that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
+    `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others but those
+    in `drop`; `texts` are columns that are read as text, `numbers` and `dates` columns that must be such; `max_rows` is
+    the number of random rows that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
     """
 
     target: str | None = None
     columns: list[str] | None = None
+    drop: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
@@ -53,6 +54,8 @@ class Reading:
 def load_table(path: Path, reading: Reading) -> Table:
     """Return the samples and labels of a file of any kind; rows without a label are left out."""
     kind = kind_of(path)
+    if reading.drop and knows_labels(path):
+        raise Mistake(f"--drop names columns, of which {path} has none. Leave it out.")
     if kind == "npz":
         table = load_arrays(path, reading)
     elif kind == "svmlight":
@@ -112,11 +115,8 @@ def load_frame(path: Path, reading: Reading) -> Table:
     """Return the rows of a CSV or Parquet file as a DataFrame."""
     sampler = Sampler(reading.max_rows, reading.seed)
     target = reading.target
-    if target is not None and reading.columns is None and target not in (names := column_names(path, reading.encoding)):
-        raise Mistake(f"{path} has no column {target!r}. Its columns are: {', '.join(names[:30])}.")
     own = [] if target is None else [target]
-    columns = None if reading.columns is None else list(dict.fromkeys([*reading.columns, *own]))
-    texts = [*reading.texts, *own]
+    columns, texts = columns_to_read(path, reading), [*reading.texts, *own]
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding, quiet=reading.quiet):
         sampler.add(block.frame, block.start)
     frame, rows = sampler.result()
@@ -128,6 +128,20 @@ def load_frame(path: Path, reading: Reading) -> Table:
     if frame.shape[1] == 0:
         raise Mistake(f"{path} has no column besides {target!r}. Samples need at least one.")
     return Table(mend_columns(path, frame, rows, reading), labels, rows, sampler.n_rows)
+
+
+def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
+    """Return the columns of samples and labels, None for all of the file; raise a Mistake if one is missing."""
+    own = [] if reading.target is None else [reading.target]
+    if reading.columns is not None:
+        return list(dict.fromkeys([*reading.columns, *own]))
+    names = column_names(path, reading.encoding)
+    missing = next((name for name in [*own, *reading.drop] if name not in names), None)
+    if missing is not None:
+        raise Mistake(f"{path} has no column {missing!r}. Its columns are: {', '.join(names[:30])}.")
+    if reading.target in reading.drop:
+        raise Mistake(f"--drop {reading.target} is the column of --target. Leave one of them out.")
+    return [name for name in names if name not in reading.drop] if reading.drop else None
 
 
 def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
@@ -238,7 +252,8 @@ def load_arrays(path: Path, reading: Reading) -> Table:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {error}.") from error
+        why = words_of(error)
+        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {why}.") from error
     if "X" not in arrays:
         raise Mistake(f"{path} has no array X, but {', '.join(arrays) or 'none'}. Save it by np.savez(path, X=X, y=y).")
     X, name = arrays["X"], reading.target or "y"

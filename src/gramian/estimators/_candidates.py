@@ -24,6 +24,15 @@ class Candidate(NamedTuple):
     regularisation: float | str
     shrinkage: float | str
 
+    def __str__(self) -> str:
+        """Return the rank, and the penalties that are numbers, in words."""
+        rank = self.n_components
+        words = ["full rank" if rank is None else f"{rank} component{'' if rank == 1 else 's'}"]
+        prices = {"regularisation": self.regularisation, "shrinkage": self.shrinkage}
+        return ", ".join(
+            [*words, *(f"{name} {value:g}" for name, value in prices.items() if not isinstance(value, str))]
+        )
+
 
 class Scored(NamedTuple):
     """The scores (k,) and the seconds (k,) of the fits of all candidates on a fold, and the plans by rank."""

@@ -237,7 +237,7 @@ def fit_stages(learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None)
     stages, init = plan.stages, learner.init
     if start is not None:
         stages = (stages[-1].brief(),)
-        learner.set_params(init=with_full_rank(start))
+        learner.set_params(init=start)
     elif plan.start != "auto" and isinstance(init, str) and init == "auto":
         learner.set_params(init=plan.start)
     for stage in stages:
@@ -281,8 +281,10 @@ def choose_plans(task: Task, learner: MetricLearner, rows: Vector, ranks: list[i
 def reduce_factor(factor: Matrix, X: Any, rank: int | None) -> Matrix | None:
     """Return the factor (d, r) of the leading principal components of the mapped samples X G, G (d, k), k > r.
 
-    Returns None if the mapped samples vary in fewer than r directions.
+    Returns None if the mapped samples vary in fewer than r directions, or the factor is no start: its columns are
+    dependent up to rounding.
     """
     covariance = image_covariance(as_features(X), factor, Serial())
     variances, reduced = principal_components(factor, covariance, rank)
-    return reduced if variances[-1] > LEAST_SPREAD**2 * variances[0] else None
+    varied = variances[-1] > LEAST_SPREAD**2 * variances[0]
+    return reduced if varied and np.linalg.matrix_rank(reduced) == reduced.shape[1] else None

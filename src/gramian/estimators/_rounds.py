@@ -15,7 +15,7 @@ from gramian.estimators._checks import check_components, check_labels_given, res
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
-from gramian.supervision.checks import check_samples, validate_signs
+from gramian.supervision.checks import check_samples, validate_signs, warn_of_targets
 from gramian.supervision.pairs import read_bounds
 
 __all__ = [
@@ -81,6 +81,7 @@ def validate_samples(
         check_labels_given(learner, supervision.labels)
         if not checked:
             X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
+            warn_of_targets(y)
             supervision = with_labels(supervision, y)
         supervision = with_class_weight(supervision, learner.class_weight)
     else:

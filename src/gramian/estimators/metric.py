@@ -21,6 +21,7 @@ from gramian.estimators._learning import WARM, Ended, load_factor, with_rank
 from gramian.estimators._online import forget_outcome, stream_unit
 from gramian.estimators._regression import Stream
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
+from gramian.estimators._scale import note_scale
 from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
 from gramian.estimators._targets import learn_targets
 from gramian.estimators._threshold import Calibration
@@ -355,6 +356,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
         flags = {"reset": reset, "checked": checked, "in_span": in_span}
         samples, supervision = validate_samples(self, X, supervision, **flags)
+        note_scale(self, samples, resume=resume)
         journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
         rng = self._make_generator()
         if checkpoint is not None:

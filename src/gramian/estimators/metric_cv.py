@@ -92,10 +92,11 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
     one_standard_error : bool
         True takes the smallest rank whose mean score is within one standard error of the best.
     path : bool
-        For `fit`: True shares work between the fits of a fold, which takes a fraction of the time. With
-        constraints="auto" the plan is chosen twice per fold, for ranks up to 3 and for larger ones. Ranks are learned
-        in descending order, each above 3 from the leading principal components of the solution before, unless there are
-        fewer samples than features. False fits every rank independently.
+        For `fit`: True shares work between the fits, which takes a fraction of the time. With constraints="auto" the
+        plan is chosen twice, for ranks up to 3 and for larger ones, by trials on the training samples of the first
+        fold, some of which other folds hold out: the choice between a few plans is all they tell. Ranks are learned in
+        descending order, each above 3 from the leading principal components of the solution before, unless there are
+        fewer samples than features. False fits every rank of every fold independently.
     n_jobs : int, None or Execution
         The `n_jobs` of all fits, which come one after the other; None for that of `estimator`.
     random_state : int, RandomState, Generator or None
@@ -124,7 +125,8 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
     curve_ : gramian.estimators.RankCurve
         ranks, mean and standard_error: the score against the rank. `gramian.plotting.plot_rank_curve` draws it.
     plans_ : list of dict
-        For each fold the plan of each rank, by name; empty where there was no choice, or each fit has its own.
+        For each fold the plan of each rank, by name, which the first fold chooses; empty where there was no choice, or
+        each fit has its own.
     message_ : str
         Why the last fit ended.
     n_splits_ : int
@@ -265,7 +267,9 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
             # The fit to all data says what there is to say.
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
-            plans = choose_plans(task, learner, fold.train, ranks) if self.path else {}
+            # Most of the time would go into trials of plans: the folds share those of the first.
+            known = self.plans_[0] if self.plans_ else None
+            plans = choose_plans(task, learner, fold.train, ranks) if self.path and known is None else known or {}
             for prices in dict.fromkeys(candidate[1:] for candidate in candidates):
                 own = clone(learner).set_params(regularisation=prices[0], shrinkage=prices[1])
                 trained = fit_path(task, own, fold.train, ranks, plans, warm=self.path)

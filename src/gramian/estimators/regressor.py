@@ -34,6 +34,7 @@ from gramian.estimators._regression import (
     warn_if_zero_is_best,
 )
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
+from gramian.estimators._scale import note_scale
 from gramian.execution import Execution
 from gramian.geometries import Geometry, Point
 from gramian.losses import LOSSES, Loss
@@ -243,6 +244,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")
             data = read_data(self, *opened, reset=not continuing)
+            note_scale(self, data.X, resume=continuing)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
             if not resume:

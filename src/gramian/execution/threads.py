@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -151,4 +152,30 @@ def one_blas_thread() -> Any:
     >>> total
     3
     """
-    return blas().limit(limits=1, user_api="blas")
+    return LIMIT
+
+
+class BlasLimit:
+    """A context in which BLAS uses one thread, until the last of those who entered it has left.
+
+    To set and restore the number takes as long as an evaluation on some hundred samples; to enter again is free.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = blas().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limiter is not None:
+                self._limiter.restore_original_limits()
+
+
+LIMIT = BlasLimit()

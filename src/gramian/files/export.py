@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from gramian.estimators import SubspaceTracker
 from gramian.files.atomic import write_atomically
 from gramian.files.header import FORMAT, name_of, version_of
 from gramian.types import Matrix, Vector
@@ -24,6 +25,11 @@ from gramian.types import Matrix, Vector
 __all__ = ["export_map"]
 
 SUFFIXES = (".npz", ".safetensors")
+#: What z is for, by what the learner is.
+DISTANCE = "z = weight x + bias; the learned distance is that of z, Euclidean"
+CALLED_NEAR = "; a pair is called similar if it is at most `threshold`"
+PREDICTION = "z = weight x + bias; the prediction of y is the squared norm of z, sum(z**2)"
+COORDINATES = "z = weight x + bias; the coordinates of x in the tracked subspace"
 
 
 class Affine(NamedTuple):
@@ -62,10 +68,12 @@ def export_map(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     - components (r, d'): the map of the learner alone, of the features that it sees;
     - mean (d,) and scale (d,), if a StandardScaler alone precedes: z = ((x - mean)/scale) componentsᵀ. This has fewer
       rounding errors than weight and bias where means are much larger than scales;
+    - threshold (), if the learner has one, as after a fit to pairs: those at most this distance apart are similar;
     - feature_names (d,), if they are known.
 
-    The metadata, as JSON, names the class, the versions, n_features and rank. In an .npz file it is the array
-    `metadata`; a .safetensors file has it, and the names, in its own metadata. Neither file needs pickling.
+    The metadata, as JSON, names the class, the versions, n_features and rank, and says what z is used for. In an .npz
+    file it is the array `metadata`; a .safetensors file has it, and the names, in its own metadata. Neither file needs
+    pickling.
 
     Parameters
     ----------
@@ -134,6 +142,8 @@ def collect(estimator: Any) -> Collected:
         mean, scale = mean_of(earlier[0]), earlier[0].scale_
         arrays["mean"] = np.zeros(d) if mean is None else np.asarray(mean)
         arrays["scale"] = np.ones(d) if scale is None else np.asarray(scale)
+    if hasattr(learner, "threshold_"):
+        arrays["threshold"] = np.asarray(learner.threshold_, np.float64)
     names = getattr((earlier or [learner])[0], "feature_names_in_", None)
     metadata = {
         "format": f"gramian map {FORMAT}",
@@ -141,9 +151,18 @@ def collect(estimator: Any) -> Collected:
         "gramian": version_of("gramian"),
         "n_features": int(total.weight.shape[1]),
         "rank": len(components),
-        "use": "z = weight x + bias; the learned distance is that of z, Euclidean",
+        "use": use_of(learner),
     }
     return Collected(arrays, None if names is None else [str(name) for name in names], metadata)
+
+
+def use_of(learner: Any) -> str:
+    """Return what the map of a learner is used for."""
+    if isinstance(learner, RegressorMixin):
+        return PREDICTION
+    if isinstance(learner, SubspaceTracker):
+        return COORDINATES
+    return DISTANCE + (CALLED_NEAR if hasattr(learner, "threshold_") else "")
 
 
 def is_ours(estimator: Any) -> bool:

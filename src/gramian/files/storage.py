@@ -22,7 +22,10 @@ from gramian.files.errors import FileError, words_of
 from gramian.files.header import NEWER, Header, describe, parse_header
 from gramian.files.tree import normalise_tree
 
-__all__ = ["load", "save"]
+__all__ = ["check_ending", "load", "save"]
+
+#: Endings of names of pickles.
+PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
@@ -38,10 +41,12 @@ def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     ----------
     estimator : estimator or pipeline
     path : str or path
-        The file; one that exists is replaced.
+        The file, by custom `.skops`; one that exists is replaced. Endings of pickles, such as `.pkl`, are refused.
 
     Raises
     ------
+    ValueError
+        If the path ends like that of a pickle.
     FileError
         If a part of the estimator cannot be stored; the message names it.
     OSError
@@ -63,7 +68,17 @@ def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     >>> bool((same.transform(X) == model.transform(X)).all())
     True
     """
+    check_ending(path)
     write_atomically(path, to_bytes(estimator))
+
+
+def check_ending(path: str | PathLike[str]) -> None:
+    """Raise a ValueError if a path has the ending of a pickle, which programs would try to load as one."""
+    if Path(path).suffix.lower() in PICKLES:
+        raise ValueError(
+            f"path={str(path)!r} ends in {Path(path).suffix!r}, as pickles do, but the file is none and is loaded by "
+            "gramian.load. Choose a name that ends in .skops."
+        )
 
 
 def load(path: str | PathLike[str]) -> Any:

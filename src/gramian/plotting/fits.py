@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from gramian.plotting.style import COLOURS, learned_matrix, learner_of, look_of, make_axes, place_legend, plain
+from gramian.plotting.style import (
+    COLOURS,
+    find_learner,
+    learned_matrix,
+    learner_of,
+    look_of,
+    make_axes,
+    place_legend,
+    plain,
+)
 from gramian.types import Vector
 
 __all__ = ["plot_convergence", "plot_rank_curve", "plot_spectrum"]
@@ -121,14 +130,16 @@ def plot_spectrum(estimator: Any, *, ax: Any = None) -> Any:
 
 
 def plot_rank_curve(estimator: Any, *, ax: Any = None) -> Any:
-    """Draw the error on held-out data against the rank, with its standard error, and return the axes.
+    """Draw the error on held-out data against the rank, and return the axes. The rank that was chosen has a mark.
 
-    The error is 1 minus the mean score over the folds. The rank that was chosen has a mark.
+    The error of a `MetricLearnerCV` is 1 minus the mean score over the folds, with its standard error. After a fit with
+    rank="auto" it is the cost of the measurements that were held out, beside that of those learned from.
 
     Parameters
     ----------
-    estimator : MetricLearnerCV, or a pipeline of one
-        Fitted.
+    estimator : estimator or pipeline
+        Fitted, with `curve_` or `rank_path_`: MetricLearnerCV; or PSDRegressor and KernelLearner with rank="auto",
+        SStressMDS with n_components="auto".
     ax : matplotlib axes, optional
 
     Returns
@@ -144,30 +155,63 @@ def plot_rank_curve(estimator: Any, *, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'rank'
     """
-    learner = learner_of(estimator, "curve_")
-    curve, ax = learner.curve_, make_axes(ax)
+    check_ranks_tried(find_learner(estimator))
+    learner, ax = learner_of(estimator, "curve_", "rank_path_"), make_axes(ax)
+    if hasattr(learner, "curve_"):
+        ranks, chosen = learner.curve_.ranks, int(learner.n_components_)
+        error = draw_scores(ax, learner.curve_)
+    else:
+        ranks, chosen = np.array([trial.rank for trial in learner.rank_path_]), int(learner.rank_)
+        error = draw_trials(ax, learner.rank_path_)
+    mark_rank(ax, ranks, error, chosen)
+    ax.set_xlabel("rank")
+    place_legend(ax, 2)
+    return ax
+
+
+def check_ranks_tried(learner: Any) -> None:
+    """Raise a ValueError if a fitted learner has tried one rank alone."""
+    if hasattr(learner, "factor_") and not (hasattr(learner, "rank_path_") or hasattr(learner, "curve_")):
+        raise ValueError(
+            f"{type(learner).__name__} was fitted with one rank, so there is no curve. Give a fitted MetricLearnerCV, "
+            "or an estimator that was fitted with rank='auto' (SStressMDS: n_components='auto')."
+        )
+
+
+def draw_scores(ax: Any, curve: Any) -> Vector:
+    """Draw 1 minus the scores of a cross-validation, with their standard errors, and return them."""
     error = 1 - curve.mean
     style = {"color": COLOURS[0], "marker": "o", "markersize": 5, "capsize": 3, "label": "mean and standard error"}
     ax.errorbar(curve.ranks, error, curve.standard_error, **style)
-    chosen = int(learner.n_components_)
-    at = int(np.flatnonzero(curve.ranks == chosen)[0])
-    look = {
-        "marker": "s",
-        "markersize": 13,
-        "markerfacecolor": "none",
-        "markeredgecolor": COLOURS[4],
-        "linestyle": "none",
-    }
-    ax.plot([chosen], [error[at]], markeredgewidth=2, label=f"chosen: {chosen}", **look)
-    if curve.ranks.max() > 8 * curve.ranks.min():
+    ax.set_ylabel("error on held-out data (1 - score)")
+    return error
+
+
+def draw_trials(ax: Any, trials: Any) -> Vector:
+    """Draw the costs of ranks that were tried, and return those of the measurements that were held out."""
+    ranks, costs, held_out = np.array([trial[:3] for trial in trials], dtype=float).T
+    for index, (values, name) in enumerate([(held_out, "held out"), (costs, "learned from")]):
+        look = look_of(index)
+        ax.plot(ranks, values, look.line, color=look.colour, marker=look.marker, markersize=5, label=name)
+    values = np.concatenate([held_out, costs])
+    if (values > 0).all() and values.max() > 30 * values.min():
+        ax.set_yscale("log")
+    ax.set_ylabel("cost")
+    return held_out
+
+
+def mark_rank(ax: Any, ranks: Vector, error: Vector, chosen: int) -> None:
+    """Mark the chosen rank, and label the ranks where there is room."""
+    at = int(np.flatnonzero(ranks == chosen)[0])
+    look = {"marker": "s", "markersize": 13, "markerfacecolor": "none", "linestyle": "none"}
+    name = f"chosen: {chosen}"
+    ax.plot([chosen], [error[at]], markeredgecolor=COLOURS[4], markeredgewidth=2, label=name, **look)
+    logarithmic = bool(ranks.max() > 8 * ranks.min())
+    if logarithmic:
         ax.set_xscale("log")
-    shown = select_labelled_ranks(curve.ranks, chosen, logarithmic=curve.ranks.max() > 8 * curve.ranks.min())
+    shown = select_labelled_ranks(ranks, chosen, logarithmic=logarithmic)
     ax.set_xticks(shown, [str(rank) for rank in shown])
     ax.minorticks_off()
-    ax.set_xlabel("rank")
-    ax.set_ylabel("error on held-out data (1 - score)")
-    place_legend(ax, 2)
-    return ax
 
 
 def select_labelled_ranks(ranks: Vector, chosen: int, *, logarithmic: bool) -> list[int]:

@@ -177,7 +177,7 @@ class Record(NamedTuple):
     passes: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The result of a minimisation.
 
@@ -221,6 +221,13 @@ class Result:
     history: dict[str, Vector]
     memory: Any = None
     stops: bool = True
+
+    def __repr__(self) -> str:
+        """Return how the minimisation ended, without the point and the history."""
+        d, r = self.point.G.shape
+        return (
+            f"Result(cost={self.cost:.6g}, n_iter={self.n_iter}, message={self.message!r}, point of shape ({d}, {r}))"
+        )
 
     @property
     def converged(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from gramian.checks import as_numbers, check_kind, check_size, validate_sense, v
 from gramian.extremes import extremes_of
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
+from gramian.warn import warn_user
 
 __all__ = [
     "PairTargets",
@@ -29,7 +31,11 @@ __all__ = [
     "validate_signs",
     "validate_target",
     "validate_triplets",
+    "warn_of_targets",
 ]
+
+#: So many different numbers may always be classes; more, if they are at most these shares of the samples, by dtype.
+FEW_VALUES, MANY_VALUES = 20, {"f": 1 / 3, "i": 1 / 2, "u": 1 / 2}
 
 
 def validate_labels(y: Any, n_samples: int) -> Vector:
@@ -47,11 +53,32 @@ def validate_labels(y: Any, n_samples: int) -> Vector:
 def check_classification(labels: Vector) -> None:
     """Raise a ValueError if labels are numbers that no classes are made of; the message names `fit_targets`."""
     try:
-        check_classification_targets(labels)
+        with warnings.catch_warnings():
+            # `warn_of_targets` says what to do.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
+            check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(
             f"{error} To learn from a number for each sample, use MetricLearner().fit_targets(X, y)."
         ) from error
+
+
+def warn_of_targets(y: Any) -> None:
+    """Issue a warning if class labels (n,) are so many different numbers that they look like targets of a regression.
+
+    Numbers with a decimal point are suspected from three samples a value, integers from two.
+    """
+    array = np.asarray(y)
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        return
+    n, share = len(array), MANY_VALUES[array.dtype.kind]
+    count = len(np.unique(array))
+    if count > max(FEW_VALUES, share * n):
+        warn_user(
+            f"y has {count} different numbers in {n} samples, and each of them is taken as a class. If they are "
+            "targets, use fit_targets(X, y), by which near samples predict the number. If they are classes, give "
+            "texts: fit(X, y.astype(str))."
+        )
 
 
 def has_partner(labels: Vector) -> Vector:
