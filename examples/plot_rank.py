@@ -46,21 +46,8 @@ exact = np.sum((samples @ truth) ** 2, axis=1)
 targets = exact + 0.1 * exact.std() * rng.standard_normal(600)
 model = PSDRegressor(rank="auto", random_state=0).fit(samples, targets)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-axes.semilogy(
-    [trial.rank for trial in model.rank_path_],
-    [trial.cost for trial in model.rank_path_],
-    "o-",
-    label="cost of the measurements learned from",
-)
-axes.semilogy(
-    [trial.rank for trial in model.rank_path_],
-    [trial.held_out_cost for trial in model.rank_path_],
-    "s-",
-    label="cost of held-out measurements",
-)
-axes.axvline(model.rank_, color="tab:red", linestyle="--", label=f"chosen: {model.rank_}, planted: 4")
-axes.set(xlabel="rank", xticks=[trial.rank for trial in model.rank_path_])
-axes.legend()
+plot_rank_curve(model, ax=axes)
+axes.set_yscale("log")
 plt.show()
 
 # %%
