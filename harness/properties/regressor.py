@@ -149,10 +149,12 @@ def require_cost(model: PSDRegressor, data: Regression) -> None:
     eps = data.samples.eps
     error = 50 * model.factor_.size * eps * (scale + np.abs(data.y.values))
     allowed = float(share @ (np.abs(slope) * error + error**2 + 100 * eps * np.abs(value)))
-    # Images are carried from the start, so their rounding errors are relative to those of the start.
-    allowed += (50 * model.factor_.size * eps) ** 4 * float(model.history_["cost"].max())
-    told = float(model.history_["cost"][-1])
+    told, largest = float(model.history_["cost"][-1]), float(np.abs(model.history_["cost"]).max())
     cost = float(share @ value)
+    # Images are carried from the start, so their rounding errors are relative to those of the start. A cost is of the
+    # fourth power of an image, at most.
+    rounding = 50 * model.factor_.size * eps * largest**0.25
+    allowed += (abs(cost) ** 0.25 + rounding) ** 4 - abs(cost)
     require(abs(told - cost) <= allowed, f"the cost is told as {told:.6e}; explicitly it is {cost:.6e} ± {allowed:.1e}")
 
 
