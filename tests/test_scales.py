@@ -176,6 +176,11 @@ def test_a_stream_goes_on_in_a_type_that_lacks_its_unit(rng):
     y = (X**2).sum(axis=1)
     model = PSDRegressor(2, solver="online", random_state=0).partial_fit(X * 2.0**-150, y)
     later = (X * 2.0**-120).astype(np.float32)
-    with np.errstate(over="raise", invalid="raise"), pytest.warns(ConvergenceWarning, match="on another scale"):
+    # The outer context sees what the inner one does not match.
+    larger, another = (
+        pytest.warns(UserWarning, match="times as large"),
+        pytest.warns(ConvergenceWarning, match="on another scale"),
+    )
+    with np.errstate(over="raise", invalid="raise"), larger, another:
         model.partial_fit(later, np.zeros(30, np.float32))
     assert np.isfinite(model.factor_).all()

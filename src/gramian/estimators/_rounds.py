@@ -81,7 +81,6 @@ def validate_samples(
         check_labels_given(learner, supervision.labels)
         if not checked:
             X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
-            warn_of_targets(y)
             supervision = with_labels(supervision, y)
         supervision = with_class_weight(supervision, learner.class_weight)
     else:
@@ -92,7 +91,10 @@ def validate_samples(
     if learner.n_components is None:
         check_directions(X, in_span)
     check_samples(X, 2 if supervision.from_labels else 4)
-    return Validated(X, supervision.validate(X.shape[0]))
+    supervision = supervision.validate(X.shape[0])
+    if supervision.from_labels and not checked:
+        warn_of_targets(supervision.labels)
+    return Validated(X, supervision)
 
 
 def check_directions(X: Any, in_span: bool) -> None:

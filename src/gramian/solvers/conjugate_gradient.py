@@ -86,7 +86,7 @@ def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
     direction = memory.point.transport(memory.direction, point)
     last_gradient = memory.point.transport(memory.gradient, point)
     square = point.inner(last_gradient, last_gradient)
-    beta = max(0.0, (own - evaluation.slope(last_gradient)) / square) if square > 0 else 0.0
+    beta = max(0.0, evaluation.slope(gradient - last_gradient) / square) if square > 0 else 0.0
     if not beta * evaluation.slope(direction) - own < -1e-3 * own:
         return -gradient
     proposed = beta * direction

@@ -34,7 +34,7 @@ __all__ = [
     "warn_of_targets",
 ]
 
-#: So many different numbers may always be classes; more, if they are at most these shares of the samples, by dtype.
+#: At most FEW_VALUES different numbers are classes; more are, if they are at most these shares of the samples, by dtype.
 FEW_VALUES, MANY_VALUES = 20, {"f": 1 / 3, "i": 1 / 2, "u": 1 / 2}
 
 
@@ -64,7 +64,7 @@ def check_classification(labels: Vector) -> None:
 
 
 def warn_of_targets(y: Any) -> None:
-    """Issue a warning if class labels (n,) are so many different numbers that they look like targets of a regression.
+    """Issue a warning if class labels (n,) are many different numbers, as targets of a regression are.
 
     Numbers with a decimal point are suspected from three samples a value, integers from two.
     """

@@ -28,11 +28,12 @@ __all__ = ["LabelPairs", "LabelTriplets"]
 
 #: With more samples than this, the last round draws this number of anchors.
 ANCHORS = 20_000
-#: Each round before it then draws this number of anchors, and has at least this number of samples.
+#: Each round before it then draws this number of anchors at low rank, and has at least as many samples as anchors.
 FEWER_ANCHORS = 10_000
 #: The largest number of samples of the last round; and the parts of it that the rounds before it have, from the last to
-#: the first. More samples in the first rounds do not lower the error, as the last one begins where they end.
-MOST_SAMPLES, PARTS = 60_000, (1, 3, 6)
+#: the first, at low rank and at full rank. At low rank more samples in the first rounds do not lower the error, as the
+#: last one begins where they end.
+MOST_SAMPLES, PARTS, PARTS_AT_FULL_RANK = 60_000, (1, 3, 6), (1, 2, 4)
 #: Iterations of a round; and of one that draws anchors, which soon makes place for the next.
 ROUND_LENGTH, SHORT_ROUND = 15, 10
 #: The weight of the penalty on leaving the start, for many triplets on few features and classes.
@@ -68,6 +69,8 @@ class LabelTriplets(Supervision):
         The neighbours of the first round; set by `begin`.
     seed : int
         The seed of the samples of the rounds, if there are many; set by `begin`.
+    full_rank : bool
+        True draws more samples and anchors in the first rounds; set by `begin`.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class LabelTriplets(Supervision):
     sample_weight: Any = None
     first: Neighbours | None = None
     seed: int = 0
+    full_rank: bool = False
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -118,7 +122,8 @@ class LabelTriplets(Supervision):
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets of the first round, and the start at a scale where the margin matters."""
         start = start if resume else bring_near_one(start)
-        begun = self if self.subset(0) is None else replace(self, seed=int(situation.rng.integers(2**31)))
+        begun = replace(self, full_rank=start.shape[0] == start.shape[1])
+        begun = begun if begun.subset(0) is None else replace(begun, seed=int(situation.rng.integers(2**31)))
         # A stream has one round for a batch.
         begun = replace(begun, n_rounds=1) if resume else begun
         seen = begun.samples_of_round(situation, 0)
@@ -138,8 +143,9 @@ class LabelTriplets(Supervision):
     def round_size(self, index: int) -> int:
         """Return the number of samples of a round: all, or at most 60,000, in the last, and fewer before it."""
         most = min(len(self), MOST_SAMPLES)
-        part = PARTS[min(self.rounds_after(index), len(PARTS) - 1)]
-        return most if len(self) <= ANCHORS else min(most, max(most // part, FEWER_ANCHORS))
+        parts = PARTS_AT_FULL_RANK if self.full_rank else PARTS
+        part = parts[min(self.rounds_after(index), len(parts) - 1)]
+        return most if len(self) <= ANCHORS else min(most, max(most // part, self.most_anchors(index)))
 
     def rounds_after(self, index: int) -> int:
         """Return the number of rounds after a round."""
@@ -147,7 +153,8 @@ class LabelTriplets(Supervision):
 
     def most_anchors(self, index: int) -> int:
         """Return the largest number of anchors of a round."""
-        return FEWER_ANCHORS if len(self) > ANCHORS and self.rounds_after(index) else ANCHORS
+        fewer = len(self) > ANCHORS and self.rounds_after(index) and not self.full_rank
+        return FEWER_ANCHORS if fewer else ANCHORS
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round, ascending; None for all."""
