@@ -34,7 +34,7 @@ __all__ = [
     "warn_of_targets",
 ]
 
-#: At most FEW_VALUES different numbers are classes; more are, if they are at most these shares of the samples, by dtype.
+#: At most FEW_VALUES different numbers are classes; so are more, up to these shares of the samples, by dtype.
 FEW_VALUES, MANY_VALUES = 20, {"f": 1 / 3, "i": 1 / 2, "u": 1 / 2}
 
 
