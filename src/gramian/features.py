@@ -177,6 +177,7 @@ class Sparse:
     ----------
     X : sparse matrix or array, shape (N, d)
         Its parts are checked: a ValueError names an entry that lies outside X, where a product would read and write.
+        Its entries must not change after the first `pull`, which keeps the transposed matrix.
 
     Examples
     --------

@@ -103,3 +103,8 @@ def test_what_cannot_be_dropped(arguments, said, here, capsys):
 )
 def test_what_looks_like_an_identifier(values, expected):
     assert looks_like_identifier(pd.Series(values)) is expected
+
+
+def test_cells_that_are_no_texts_are_no_identifiers():
+    assert not looks_like_identifier(pd.Series([np.arange(2) for _ in range(ROWS)]))
+    assert looks_like_identifier(pd.Series([f"person {i}" for i in range(ROWS)]))

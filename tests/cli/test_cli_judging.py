@@ -5,15 +5,20 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import gramian
+from gramian import MetricLearner
 
 from cli_files import write_files
 
 pytest.importorskip("typer")
 from gramian.cli.app import run
-from gramian.cli.judging import judge_model
+from gramian.cli.judging import as_texts, judge_model
 from gramian.cli.tables import Reading
 
 FAST = ("--constraints", "triplets")
@@ -70,6 +75,23 @@ def test_without_them_each_row_is_left_out_in_turn(here, capsys):
 def test_labels_of_another_type_are_other_labels(here):
     scores = judge_model(here / "m.skops", here / "digits.csv", here / "train.csv", 5, Reading("label"))
     assert [score.error for score in scores.values()] == [1.0, 1.0]
+
+
+def test_labels_are_compared_by_their_values_if_their_types_differ():
+    wanted = ["0", "1"]
+    for y in (np.array([0, 1]), np.array([0.0, 1.0]), np.array([False, True]), np.array(["0", "1"])):
+        assert as_texts(y).tolist() == wanted
+    assert as_texts(np.array([0.5, 1.0])).tolist() == ["0.5", "1.0"]
+
+
+def test_a_pipeline_of_scikit_learn_is_judged(here):
+    frame = pd.read_csv("train.csv")
+    columns = frame.select_dtypes("number").dropna(axis=1, how="all").columns.tolist()
+    scale = make_pipeline(SimpleImputer(), StandardScaler())
+    first = make_pipeline(ColumnTransformer([("scale", scale, columns)]), MetricLearner(1, random_state=0))
+    gramian.save(first.fit(frame.drop(columns="label"), frame["label"]), "columns.skops")
+    scores = judge_model(here / "columns.skops", here / "test.csv", here / "train.csv", 5, Reading("label"))
+    assert all(0 <= score.error < 1 for score in scores.values())
 
 
 @pytest.mark.parametrize(

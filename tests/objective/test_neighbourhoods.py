@@ -79,6 +79,15 @@ def test_far_samples_neither_overflow_nor_vanish(dtype, labels, rng):
     assert not np.isfinite(Neighbourhoods(labels).value_and_slopes(Z * np.sqrt(np.finfo(dtype).max)).value)
 
 
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 2e4), (np.float32, 1e5), (np.float64, 1e9)])
+def test_images_far_from_the_origin_have_the_same_value_at_a_point_and_along_a_line(dtype, offset, labels, rng):
+    # Rounding then lifts scores above the squared norm, to more than an exponential can be of.
+    Z = images(rng, dtype) + dtype(offset)
+    term = Neighbourhoods(labels)
+    along = term.along(term.line(term.predict(Z), Z, np.ones_like(Z)), 0.0)
+    assert term.value_and_slopes(term.predict(Z)).value == pytest.approx(along.value, rel=1e-3)
+
+
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
 def test_lines_have_the_derivatives_of_the_value(power, labels, rng):
     Z, T, h = images(rng), images(rng, scale=0.3), 1e-4

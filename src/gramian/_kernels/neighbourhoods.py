@@ -102,21 +102,23 @@ def neighbourhood_tile(
     """
     number = tile.dtype.type
     least = LEAST_SUM32 if tile.itemsize == 4 else LEAST_SUM64
-    space = np.empty(tile.shape[1], tile.dtype)
+    space, eps = np.empty(tile.shape[1], tile.dtype), np.finfo(tile.dtype).eps
     for a in range(tile.shape[0]):
         row, i, start, stop = tile[a], anchors[a], starts[a], stops[a]
         row[i] = -np.inf
         left, same, right = row[:start], row[start:stop], row[stop:]
         e, f, g = space[:start], space[start:stop], space[stop:]
-        # No score is above ‖z_i‖². With that as the shift, scores need not be compared first, unless all are far below.
+        # No score is above ‖z_i‖². With that as the shift, scores need not be compared first, unless all are far below,
+        # or rounding may lift some above it.
         own = other = norms[i]
+        rounded = norms[i] * eps > 1
         own_sum = exponentiate_products(same, norms[start:stop], own, f)
         other_sum = exponentiate_products(left, norms[:start], other, e)
         other_sum += exponentiate_products(right, norms[stop:], other, g)
-        if own_sum < least:
+        if own_sum < least or rounded:
             own = largest_score(same, norms[start:stop])
             own_sum = exponentiate_products(same, norms[start:stop], own, f)
-        if other_sum < least:
+        if other_sum < least or rounded:
             other = max(largest_score(left, norms[:start]), largest_score(right, norms[stop:]))
             other_sum = exponentiate_products(left, norms[:start], other, e)
             other_sum += exponentiate_products(right, norms[stop:], other, g)

@@ -39,6 +39,8 @@ def looks_like_identifier(column: Any) -> bool:
     import pandas as pd
 
     n = len(column)
+    if column.dtype == object and not all(isinstance(cell, str) for cell in column):
+        return False
     if n < LEAST_ROWS or column.isna().any() or not column.is_unique:
         return False
     if pd.api.types.is_numeric_dtype(column):

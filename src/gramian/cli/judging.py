@@ -97,12 +97,18 @@ def score_rows(asked: Labelled, known: Labelled | None, neighbours: int) -> Scor
         raise Mistake("One row alone has no neighbours. Give more rows, or rows that vote by --train.")
     index = NearestNeighbors(n_neighbors=count + own).fit(voters.Z)
     near = search(index, asked.Z, np.arange(len(asked.y)), own, count).rows
-    # Labels of one file may be whole numbers, those of another texts.
     labels, truth = voters.y, asked.y
     if labels.dtype.kind != truth.dtype.kind:
-        labels, truth = labels.astype(str), truth.astype(str)
+        labels, truth = as_texts(labels), as_texts(truth)
     votes = np.array([vote(row) for row in labels[near[:, :neighbours]]])
     return Score(float(np.mean(votes != truth)), float(np.mean(labels[near[:, :RETRIEVED]] == truth[:, None])))
+
+
+def as_texts(y: Any) -> Any:
+    """Return labels (n,) as texts: those of one file may be whole numbers, of another floats, truth values or texts."""
+    if y.dtype.kind == "b" or (y.dtype.kind == "f" and np.array_equal(y, np.round(y))):
+        y = y.astype(np.int64)
+    return y.astype(str)
 
 
 def show_judgement(scores: dict[str, Score], n_rows: int, neighbours: int) -> None:

@@ -80,7 +80,9 @@ def report_empty_columns(X: Any) -> None:
 def report_unseen(model: Any, frame: Any, told: set[str]) -> None:
     """Tell which categories of a DataFrame a model has not learned from; a column in `told` is added, and told once."""
     vectorizer = model.steps[0][1] if isinstance(model, Pipeline) else model
-    for name, encoder in getattr(vectorizer, "transformers_", {}).items():
+    encoders = getattr(vectorizer, "transformers_", None)
+    # Those of skrub are by the name of a column; a ColumnTransformer of scikit-learn has a list of others.
+    for name, encoder in encoders.items() if isinstance(encoders, dict) else ():
         if not hasattr(encoder, "categories_") or str(name) in told:
             continue
         known = {str(value) for value in encoder.categories_[0]}

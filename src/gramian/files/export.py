@@ -28,7 +28,10 @@ SUFFIXES = (".npz", ".safetensors")
 #: What z is for, by what the learner is.
 DISTANCE = "z = weight x + bias; the learned distance is that of z, Euclidean"
 CALLED_NEAR = "; a pair is called similar if it is at most `threshold`"
-PREDICTION = "z = weight x + bias; the prediction of y is the squared norm of z, sum(z**2)"
+PREDICTION = (
+    "z = weight x + bias; the prediction of y for a vector x is the squared norm of z, sum(z**2); for a matrix A it is "
+    "trace(weight A weight^T)"
+)
 COORDINATES = "z = weight x + bias; the coordinates of x in the tracked subspace"
 
 
