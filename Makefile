@@ -12,7 +12,8 @@ TORCH ?= torch==2.13.0
 KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
 LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
   tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
-  tests/estimators/test_subspace.py README.md docs/start.md docs/files.md
+  tests/estimators/test_subspace.py tests/execution/test_execution.py tests/test_images.py README.md docs/start.md \
+  docs/files.md
 
 .PHONY: demo test test-kernels test-kernels-as-python test-kernels-with-bounds test-lowest test-lowest-quick lint \
   bench soak trust paper paper-quick clean docs docs-check docs-clean readme wheel test-wheel
