@@ -11,7 +11,7 @@ TORCH ?= torch==2.13.0
 # The tests that call kernels most directly, and the part of all tests that runs with the lowest versions in CI.
 KERNEL_TESTS := tests/_kernels tests/measurements tests/losses tests/solvers/test_online.py
 LOWEST_QUICK := tests/_kernels tests/measurements tests/losses tests/geometries tests/objective tests/starts \
-  tests/supervision tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
+  tests/supervision tests/cli tests/test_docs.py tests/test_features.py tests/test_coordinates.py tests/estimators/test_mds.py \
   tests/estimators/test_subspace.py tests/execution/test_execution.py tests/test_images.py README.md docs/start.md \
   docs/files.md
 
@@ -39,10 +39,10 @@ test-kernels-with-bounds:
 
 # All tests with the lowest versions that pyproject.toml names, in an environment of their own.
 test-lowest: $(LOWEST)
-	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest
+	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest -n 2 --dist worksteal
 
 test-lowest-quick: $(LOWEST)
-	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest -q $(LOWEST_QUICK)
+	NUMBA_CACHE_DIR=build/lowest .venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(LOWEST_QUICK)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -144,7 +144,7 @@ def problems_of(events, address):
 
 
 @without_site
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(SITE)) for page in PAGES])
 def test_a_page_has_no_errors_and_fits_a_telephone(browser, address, page):
     browser.events.clear()
     name = str(page.relative_to(SITE))
