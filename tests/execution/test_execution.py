@@ -152,6 +152,7 @@ def divide_by_zero(block):
 
 
 def name_thread(block):
+    sleep(0.01)
     return threading.current_thread().name, 0
 
 
@@ -179,8 +180,32 @@ def test_no_thread_works_on_after_a_failure():
         done.append(k)
 
     with pytest.raises(ValueError, match="first"):
-        Threads(2).share(fail_or_work, [(0,), (1,)])
-    assert done == [1]
+        Threads(2).share(fail_or_work, [(k,) for k in range(8)])
+    before = list(done)
+    sleep(0.2)
+    assert done == before
+
+
+def test_the_first_failure_is_raised_whichever_thread_met_it():
+    def fail_slowly(k):
+        if k in (2, 5):
+            sleep(0.05 if k == 2 else 0)
+            raise ValueError(f"item {k}")
+
+    for _ in range(5):
+        with pytest.raises(ValueError, match="item 2"):
+            Threads(3).share(fail_slowly, [(k,) for k in range(8)])
+
+
+def test_items_that_stay_in_the_calling_thread_do_not_keep_the_others_waiting():
+    def wait_for_the_other(mine, other):
+        mine.set()
+        assert other.wait(10)
+        return threading.current_thread() is threading.main_thread()
+
+    first, second = threading.Event(), threading.Event()
+    items = [(second, first), (first, second)]
+    assert Threads(2).share(wait_for_the_other, items, here=[1]) == [False, True]
 
 
 @executions

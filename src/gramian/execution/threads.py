@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
@@ -80,31 +81,76 @@ class Threads:
     def run(self, work: Work, shards: Shards, *held: Shards, **small: Any) -> tuple[Shards, Any]:
         """Run work on every block; return what stays beside each, and the sum of the totals."""
         items = list(zip(shards, *held, strict=True))
-        results: list[Any] = [None] * len(items)
         # A block that shares its own pieces out stays in the calling thread: it must not wait inside the pool.
-        apart = [i for i, item in enumerate(items) if not getattr(item[0], "in_pieces", False)]
+        here = [i for i, item in enumerate(items) if getattr(item[0], "in_pieces", False)]
         with one_blas_thread():
-            for i in set(range(len(items))) - set(apart):
-                results[i] = work(*items[i], **small)
-            shared = self.share(partial(work, **small), [items[i] for i in apart])
-        for i, result in zip(apart, shared, strict=True):
-            results[i] = result
+            results = self.share(partial(work, **small), items, here)
         return [kept for kept, _ in results], sum_totals(total for _, total in results)
 
-    def share(self, function: Callable[..., Any], items: list[Any]) -> list[Any]:
-        """Return function(*item) for every item, in their order; the calling thread takes the first share."""
+    def share(self, function: Callable[..., Any], items: list[Any], here: Sequence[int] = ()) -> list[Any]:
+        """Return function(*item) for every item, in their order; those numbered in `here` stay in the calling thread.
+
+        The calling thread takes items from the front and the others from the back. So each meets much the same items
+        every time, and none is idle while there is work.
+        """
         pool = self.pool
         if pool is None or len(items) < 2:
             return [function(*item) for item in items]
-        length, errors = -(-len(items) // effective_n_jobs(self.n)), np.geterr()
-        others = range(length, len(items), length)
-        futures = [pool.submit(call_on_each, function, items[i : i + length], errors) for i in others]
+        sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
+        others = min(effective_n_jobs(self.n) - 1, len(sharing.waiting))
+        futures = [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
         try:
-            results = [function(*item) for item in items[:length]]
+            for i in here:
+                sharing.do(i)
+            sharing.work_off(sharing.waiting.popleft)
         finally:
-            # After a failure or an interruption, no thread goes on with what the caller has left.
-            wait(futures)
-        return results + [result for future in futures for result in future.result()]
+            # After an interruption, no thread goes on with what the caller has left.
+            sharing.waiting.clear()
+            wait([future for future in futures if not future.cancel()])
+        return sharing.outcome()
+
+
+class Sharing:
+    """Items that several threads work off, with the results and failures so far.
+
+    Parameters
+    ----------
+    function : callable
+        It is called with the parts of an item.
+    items : list of tuple
+    waiting : deque of int
+        The numbers of the items that a thread may take.
+    """
+
+    def __init__(self, function: Callable[..., Any], items: list[Any], waiting: deque[int]) -> None:
+        self.function, self.items, self.waiting = function, items, waiting
+        self.results: list[Any] = [None] * len(items)
+        self.failures: dict[int, Exception] = {}
+        self.errors = np.geterr()
+
+    def do(self, i: int) -> None:
+        """Work on one item. Those before a failure are worked on still, so that the first failure is known."""
+        if all(i < failed for failed in list(self.failures)):
+            try:
+                self.results[i] = self.function(*self.items[i])
+            except Exception as error:
+                self.failures[i] = error
+
+    def work_off(self, take: Callable[[], int]) -> None:
+        """Work on items until none is waiting, under the calling thread's treatment of floating-point errors."""
+        with np.errstate(**self.errors):
+            while self.waiting:
+                try:
+                    i = take()
+                except IndexError:  # another thread has taken the last one
+                    return
+                self.do(i)
+
+    def outcome(self) -> list[Any]:
+        """Return the results in the order of the items, or raise the failure that comes first in this order."""
+        if self.failures:
+            raise self.failures[min(self.failures)]
+        return self.results
 
 
 class ThreadTeam:
@@ -127,12 +173,6 @@ class ThreadTeam:
             results = self.threads.share(function, items)
         self._seconds[function] = perf_counter() - begin
         return results
-
-
-def call_on_each(function: Callable[..., Any], items: list[Any], errors: Any) -> list[Any]:
-    """Return function(*item) for every item, under the calling thread's treatment of floating-point errors."""
-    with np.errstate(**errors):
-        return [function(*item) for item in items]
 
 
 @cache
