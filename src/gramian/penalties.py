@@ -168,8 +168,10 @@ class Toward:
 
     def along(self, line: PenaltyLine, s: float) -> Derivatives:
         """Return the value, slope and curvature at s."""
-        polynomial = np.polynomial.Polynomial(line.quartic)
-        return Derivatives(*(float(each(s)) for each in (polynomial, polynomial.deriv(1), polynomial.deriv(2))))
+        a, b, c, d, e = line.quartic.tolist()
+        value = a + s * (b + s * (c + s * (d + s * e)))
+        slope = b + s * (2 * c + s * (3 * d + s * 4 * e))
+        return Derivatives(value, slope, 2 * c + s * (6 * d + s * 12 * e))
 
     def quartic(self, line: PenaltyLine) -> Vector:
         """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""

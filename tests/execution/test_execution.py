@@ -2,12 +2,13 @@
 
 import pickle
 import threading
+from functools import partial
 from time import sleep
 
 import numpy as np
 import pytest
 import scipy.sparse
-from joblib import parallel_backend
+from joblib import Parallel, cpu_count, delayed, parallel_backend
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -147,6 +148,10 @@ def count_blas_threads(block):
     return None, sum(info["num_threads"] > 1 for info in threadpool_info() if info["user_api"] == "blas")
 
 
+def note_blas_threads(seen, record):
+    seen.append(count_blas_threads(record)[1])
+
+
 def divide_by_zero(block):
     return None, np.float64(1) / np.float64(block - block)
 
@@ -254,7 +259,8 @@ def test_bad_numbers_of_jobs_are_refused(n_jobs):
 
 
 def test_n_jobs_has_scikit_learn_s_meaning():
-    assert isinstance(resolve_execution(None), Serial)
+    with threadpool_limits(1, "blas"):
+        assert isinstance(resolve_execution(None), Serial)
     assert resolve_execution(-1) == Threads(-1)
     execution = Serial()
     assert resolve_execution(execution) is execution
@@ -263,6 +269,30 @@ def test_n_jobs_has_scikit_learn_s_meaning():
         assert resolve_execution(1) == Threads(1)
     with parallel_backend("threading", n_jobs=1):
         assert isinstance(resolve_execution(None), Serial)
+
+
+@pytest.mark.skipif(cpu_count() < 2, reason="one core has one thread")
+def test_none_stands_for_the_threads_of_blas_and_for_one_in_threads_of_joblib():
+    with threadpool_limits(2, "blas"):
+        assert resolve_execution(None) == Threads(2)
+        with limit_blas():
+            assert resolve_execution(None) == Threads(2)
+        inside = Parallel(2, backend="threading")(delayed(resolve_execution)(None) for _ in range(2))
+        assert [repr(each) for each in inside] == ["Serial()"] * 2
+
+
+def test_blas_has_one_thread_in_all_of_a_fit(rng):
+    X, seen = rng.standard_normal((300, 6)), []
+    y = np.sum(X[:, :2] ** 2, axis=1)
+    note = partial(note_blas_threads, seen)
+    with threadpool_limits(2, "blas"):
+        PSDRegressor(2, random_state=0, callback=note).fit(X, y)
+        MetricLearner(2, random_state=0, callback=note).fit(X, y > 1.4)
+        SStressMDS(2, metric="euclidean", random_state=0, callback=note).fit(X[:20])
+        KernelLearner(2, random_state=0, callback=note).fit(X[:40], y[:40] > 1.4)
+        assert count_blas_threads(0)[1] != 0
+    assert len(seen) > 8
+    assert set(seen) == {0}
 
 
 def test_fits_in_a_parallel_config_have_the_bits_of_threads(rng):

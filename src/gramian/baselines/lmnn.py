@@ -18,7 +18,7 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
-from gramian.execution import Execution, Serial, resolve_execution
+from gramian.execution import Execution, Serial, one_blas_thread, resolve_execution
 from gramian.geometries import Scaled
 from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
@@ -80,8 +80,8 @@ class LMNN(LearnedDistance, BaseEstimator):
     tol : float
         Rounds stop when the relative change of the objective, and its share due to unknown triplets, are at most tol.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+        The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's
+        `parallel_config`, or else as many as BLAS may use.
     preprocessor : array or data frame, shape (n, d), or None
         Samples: methods then also take their indices in place of samples and points.
     random_state : int, RandomState, Generator or None
@@ -168,7 +168,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             self._check_settings()
             self.__dict__.pop("threshold_", None)
             X, y = validate_samples(self, samples_of_indices(X, self.preprocessor), y)

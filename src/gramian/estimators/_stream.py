@@ -21,6 +21,7 @@ from gramian.estimators._checks import (
 )
 from gramian.estimators._rounds import supervise_by_labels
 from gramian.estimators._threshold import Calibration
+from gramian.execution import one_blas_thread
 from gramian.extremes import extremes_of
 from gramian.supervision.checks import has_partner, read_labels
 from gramian.supervision.tuples import TUPLES
@@ -186,7 +187,7 @@ def check_kept(learner: Any, n_features: int) -> None:
 
 def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -> Learner:
     """Learn from labelled samples of a stream, and those kept before; or keep them all. Return the learner."""
-    with restore_on_failure(learner), close_own_cluster(learner):
+    with restore_on_failure(learner), close_own_cluster(learner), one_blas_thread():
         check_labels_given(learner, y)
         chunk = join_chunk(learner, X, y, sample_weight)
         supervision = supervise_by_labels(learner, chunk.y, chunk.sample_weight)
@@ -205,7 +206,7 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
     name = next(name for name in TUPLES.values() if hasattr(given, name))
     if is_blocked(X) or (name not in learner.kept_tuples_ and can_learn(given, count_rows(X), least)):
         return learner._fit(X, given, calibration, resume=True)
-    with restore_on_failure(learner), close_own_cluster(learner):
+    with restore_on_failure(learner), close_own_cluster(learner), one_blas_thread():
         chunk = read_tuple_chunk(learner, X, given, name)
         kept = dict(learner.kept_tuples_)
         chunk = kept.pop(name).join(chunk) if name in kept else chunk

@@ -91,8 +91,8 @@ class KernelLearner(KernelMap, PSDEstimator):
     certificate : bool
         True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+        The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's
+        `parallel_config`, or else as many as BLAS may use.
     random_state : int, RandomState, Generator or None
         The seed of the pairs, of the random start and of the order of mini-batches.
     callback : callable, optional

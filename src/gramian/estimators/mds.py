@@ -76,8 +76,8 @@ class SStressMDS(PSDEstimator):
     certificate : bool
         True sets `certificate_` for a given dimension too.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
+        The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's
+        `parallel_config`, or else as many as BLAS may use.
     random_state : int, RandomState, Generator or None
         The seed of init="random", of the order of mini-batches, and of the pairs that n_components="auto" holds out.
     callback : callable, optional

@@ -26,7 +26,7 @@ from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
 from gramian.estimators._targets import learn_targets
 from gramian.estimators._threshold import Calibration
 from gramian.estimators._tuples import LearnsFromTuples
-from gramian.execution import Execution
+from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.solvers import Solver
@@ -111,9 +111,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     preprocessor : array or sparse matrix, shape (n, d), or None
         Samples: `fit`, `predict`, `score` and other methods of tuples then take tuples of their indices.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
-        `gramian.execution.Dask(client)` stands for the workers of a cluster.
+        The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's
+        `parallel_config`, or else as many as BLAS may use. `gramian.execution.Dask(client)` stands for a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the constraints, of the start and of the order of mini-batches.
     callback : callable, optional
@@ -321,7 +320,12 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
     ) -> Self:
         """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
-        with restore_on_failure(self), open_data(self, X) as (X, *_), checkpoint_of(self) as checkpoint:
+        with (
+            restore_on_failure(self),
+            one_blas_thread(),
+            open_data(self, X) as (X, *_),
+            checkpoint_of(self) as checkpoint,
+        ):
             ended = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
         return self._end(ended)
 

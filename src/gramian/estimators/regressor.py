@@ -35,7 +35,7 @@ from gramian.estimators._regression import (
 )
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
 from gramian.estimators._scale import note_scale
-from gramian.execution import Execution
+from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry, Point
 from gramian.losses import LOSSES, Loss
 from gramian.objective import Block, Problem, Term
@@ -92,9 +92,8 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     certificate : bool
         True sets `certificate_` for a given rank too.
     n_jobs : int, None or Execution
-        The number of threads, -1 for one per core; every number gives the same bits. None leaves threading to BLAS, and
-        gives the same result to rounding, unless joblib's `parallel_config` sets a number.
-        `gramian.execution.Dask(client)` stands for the workers of a cluster.
+        The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's
+        `parallel_config`, or else as many as BLAS may use. `gramian.execution.Dask(client)` stands for a cluster.
     random_state : int, RandomState, Generator or None
         The seed of the random start, of the subsets and of the order of mini-batches.
     callback : callable, optional
@@ -239,7 +238,12 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
         """Learn from `init`, or continue from the current factor."""
         values = (y, sample_weight, sense)
-        with restore_on_failure(self), open_data(self, X, *values) as opened, checkpoint_of(self) as checkpoint:
+        with (
+            restore_on_failure(self),
+            one_blas_thread(),
+            open_data(self, X, *values) as opened,
+            checkpoint_of(self) as checkpoint,
+        ):
             journal = self._open_journal(resume=resume)
             stream: Stream | None = getattr(self, "_stream", None) if resume else None
             continuing = resume and hasattr(self, "factor_")

@@ -5,14 +5,16 @@ To add one, write one file with `place` and `run`. Solvers, geometries and measu
 
 from __future__ import annotations
 
+from threading import current_thread, main_thread
 from typing import Any
 
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from gramian.execution.dask import Dask
 from gramian.execution.execution import Execution, Shards, Team, Work, add_totals, execution_for, sum_totals
 from gramian.execution.serial import Serial
-from gramian.execution.threads import Threads, one_blas_thread
+from gramian.execution.threads import Threads, one_blas_thread, threads_of_process
 
 __all__ = [
     "Dask",
@@ -27,6 +29,7 @@ __all__ = [
     "one_blas_thread",
     "resolve_execution",
     "sum_totals",
+    "threads_of_process",
 ]
 
 
@@ -36,17 +39,19 @@ def resolve_execution(n_jobs: Any) -> Execution:
     Parameters
     ----------
     n_jobs : int, None or Execution
-        As in scikit-learn, a number of `Threads`; None for that of joblib's `parallel_config`, and for `Serial` outside
-        of one. Or an execution.
+        As in scikit-learn, a number of `Threads`. None stands for that of joblib's `parallel_config`; outside of one
+        for as many as BLAS may use, or one in a thread of joblib's. Or an execution.
 
     Examples
     --------
+    >>> from threadpoolctl import threadpool_limits
     >>> from gramian.execution import resolve_execution
-    >>> resolve_execution(None), resolve_execution(2)
+    >>> with threadpool_limits(1):
+    ...     resolve_execution(None), resolve_execution(2)
     (Serial(), Threads(2))
     """
     if n_jobs is None:
-        count = effective_n_jobs(None)
+        count = default_threads()
         return Threads(count) if count > 1 else Serial()
     if hasattr(n_jobs, "place") and hasattr(n_jobs, "run"):
         return n_jobs
@@ -56,3 +61,13 @@ def resolve_execution(n_jobs: Any) -> Execution:
         raise ValueError(
             f"n_jobs={n_jobs!r} is not valid. Choose None, a number of threads, or an Execution."
         ) from error
+
+
+def default_threads() -> int:
+    """Return the number of threads that n_jobs=None stands for."""
+    backend, count = get_active_backend()
+    if count is not None:
+        return effective_n_jobs(None)
+    # The processes of joblib have fewer BLAS threads; its threads share those of the process.
+    in_a_thread_of_joblib = bool(backend.nesting_level) and current_thread() is not main_thread()
+    return 1 if in_a_thread_of_joblib else threads_of_process()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ContextDecorator
 from functools import cache, partial
 from threading import Lock
 from time import perf_counter
@@ -17,10 +18,10 @@ from threadpoolctl import ThreadpoolController
 from gramian.checks import check_number
 from gramian.execution.execution import Shards, Work, sum_totals
 
-__all__ = ["ThreadTeam", "Threads", "one_blas_thread"]
+__all__ = ["ThreadTeam", "Threads", "one_blas_thread", "threads_of_process"]
 
 # Work of fewer seconds is done before another thread has woken up.
-SHORT = 5e-4
+SHORT = 6e-4
 
 
 class Threads:
@@ -53,6 +54,7 @@ class Threads:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n
         self._pool: ThreadPoolExecutor | None = None
+        self._durations = Durations()
 
     def __repr__(self) -> str:
         return f"Threads({self.n})"
@@ -64,7 +66,7 @@ class Threads:
         return hash((Threads, self.n))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n": self.n, "_pool": None}
+        return {"n": self.n, "_pool": None, "_durations": Durations()}
 
     @property
     def pool(self) -> ThreadPoolExecutor | None:
@@ -84,20 +86,28 @@ class Threads:
         # A block that shares its own pieces out stays in the calling thread: it must not wait inside the pool.
         here = [i for i, item in enumerate(items) if getattr(item[0], "in_pieces", False)]
         with one_blas_thread():
-            results = self.share(partial(work, **small), items, here)
+            results = self.share(partial(work, **small), items, here, self._durations if here else None)
         return [kept for kept, _ in results], sum_totals(total for _, total in results)
 
-    def share(self, function: Callable[..., Any], items: list[Any], here: Sequence[int] = ()) -> list[Any]:
+    def share(
+        self,
+        function: Callable[..., Any],
+        items: list[Any],
+        here: Sequence[int] = (),
+        durations: Durations | None = None,
+    ) -> list[Any]:
         """Return function(*item) for every item, in their order; those numbered in `here` stay in the calling thread.
 
         The calling thread takes items from the front and the others from the back. So each meets much the same items
-        every time, and none is idle while there is work.
+        every time, and none is idle while there is work. Work that was short the last time, by its `durations`, stays
+        in the calling thread: seconds decide where work is done, never what comes out.
         """
         pool = self.pool
         if pool is None or len(items) < 2:
             return [function(*item) for item in items]
+        durations = Durations() if durations is None else durations
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
-        others = min(effective_n_jobs(self.n) - 1, len(sharing.waiting))
+        others = 0 if durations.is_short(function) else min(effective_n_jobs(self.n) - 1, len(sharing.waiting))
         futures = [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
         try:
             for i in here:
@@ -107,7 +117,23 @@ class Threads:
             # After an interruption, no thread goes on with what the caller has left.
             sharing.waiting.clear()
             wait([future for future in futures if not future.cancel()])
+        durations.note(function, sharing.seconds)
         return sharing.outcome()
+
+
+class Durations:
+    """The seconds that work took the last time, by its function, summed over the items that threads may take."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[Any, float] = {}
+
+    def is_short(self, function: Callable[..., Any]) -> bool:
+        """Return True if the work is known, and done before another thread has woken up."""
+        return self._seconds.get(getattr(function, "func", function), np.inf) < SHORT
+
+    def note(self, function: Callable[..., Any], seconds: float) -> None:
+        """Remember the seconds of a function; of a `partial`, those of what it calls."""
+        self._seconds[getattr(function, "func", function)] = seconds
 
 
 class Sharing:
@@ -127,24 +153,28 @@ class Sharing:
         self.results: list[Any] = [None] * len(items)
         self.failures: dict[int, Exception] = {}
         self.errors = np.geterr()
+        self.seconds = 0.0
 
     def do(self, i: int) -> None:
         """Work on one item. Those before a failure are worked on still, so that the first failure is known."""
-        if all(i < failed for failed in list(self.failures)):
-            try:
-                self.results[i] = self.function(*self.items[i])
-            except Exception as error:
-                self.failures[i] = error
+        if self.failures and i > min(self.failures):
+            return
+        try:
+            self.results[i] = self.function(*self.items[i])
+        except Exception as error:
+            self.failures[i] = error
 
     def work_off(self, take: Callable[[], int]) -> None:
         """Work on items until none is waiting, under the calling thread's treatment of floating-point errors."""
+        begin = perf_counter()
         with np.errstate(**self.errors):
             while self.waiting:
                 try:
                     i = take()
                 except IndexError:  # another thread has taken the last one
-                    return
+                    break
                 self.do(i)
+        self.seconds += perf_counter() - begin
 
     def outcome(self) -> list[Any]:
         """Return the results in the order of the items, or raise the failure that comes first in this order."""
@@ -154,25 +184,14 @@ class Sharing:
 
 
 class ThreadTeam:
-    """Shares the pieces of one block out over threads. Work that was short the last time stays in the calling thread.
-
-    Seconds decide where work is done, never what comes out.
-    """
+    """Shares the pieces of one block out over threads."""
 
     def __init__(self, threads: Threads) -> None:
-        self.threads = threads
-        self._seconds: dict[Any, float] = {}
+        self.threads, self._durations = threads, Durations()
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Return function(a, b, ...) for the items of the arguments, in their order."""
-        items = list(zip(*arguments, strict=False))
-        begin = perf_counter()
-        if self._seconds.get(function, np.inf) < SHORT:
-            results = [function(*item) for item in items]
-        else:
-            results = self.threads.share(function, items)
-        self._seconds[function] = perf_counter() - begin
-        return results
+        return self.threads.share(function, list(zip(*arguments, strict=False)), durations=self._durations)
 
 
 @cache
@@ -181,8 +200,27 @@ def blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> Any:
-    """Return a context in which BLAS uses one thread.
+def count_blas_threads() -> int:
+    """Return the number of threads that BLAS uses, the largest of its libraries; 1 if none is known."""
+    return max((each.num_threads for each in blas().select(user_api="blas").lib_controllers), default=1)
+
+
+def threads_of_process() -> int:
+    """Return the number of threads that BLAS may use, by the environment or threadpoolctl, but not more than cores.
+
+    Examples
+    --------
+    >>> from threadpoolctl import threadpool_limits
+    >>> from gramian.execution import threads_of_process
+    >>> with threadpool_limits(1):
+    ...     threads_of_process()
+    1
+    """
+    return min(LIMIT.before, effective_n_jobs(-1))
+
+
+def one_blas_thread() -> BlasLimit:
+    """Return a context in which BLAS uses one thread; it is a decorator, too.
 
     Examples
     --------
@@ -195,8 +233,8 @@ def one_blas_thread() -> Any:
     return LIMIT
 
 
-class BlasLimit:
-    """A context in which BLAS uses one thread, until the last of those who entered it has left.
+class BlasLimit(ContextDecorator):
+    """A context, or decorator, in which BLAS uses one thread, until the last of those who entered it has left.
 
     To set and restore the number takes as long as an evaluation on some hundred samples; to enter again is free.
     """
@@ -204,10 +242,18 @@ class BlasLimit:
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
         self._limiter: Any = None
+        self._before = 1
+
+    @property
+    def before(self) -> int:
+        """The number of threads that BLAS uses outside of the context."""
+        with self._lock:
+            return self._before if self._inside else count_blas_threads()
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
+                self._before = count_blas_threads()
                 self._limiter = blas().limit(limits=1, user_api="blas")
             self._inside += 1
 

@@ -31,7 +31,7 @@ __all__ = [
 # A tile of anchors and samples has about this number of entries, and a number of anchors between these.
 TILE_ENTRIES, LEAST_ANCHORS, MOST_ANCHORS = 1 << 19, 16, 128
 # The least number of entries of a piece for a thread, and the largest number of pieces.
-ENTRIES_PER_PIECE, MOST_PIECES = 1 << 20, 8
+ENTRIES_PER_PIECE, MOST_PIECES = 1 << 19, 8
 
 
 class Slopes(NamedTuple):
@@ -87,9 +87,10 @@ class SoftmaxTerm(ABC):
 
     def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive anchors that add up to this one."""
-        count = min(MOST_PIECES, len(self) * n_samples // ENTRIES_PER_PIECE)
+        # An even number, so that two threads have equal shares.
+        count = min(MOST_PIECES, len(self) * n_samples // ENTRIES_PER_PIECE // 2 * 2)
         summand: Any = self
-        if count < 2:
+        if count == 0:
             return Pieces([summand], [Group(summand, 1)])
         parts: list[Any] = [self.select(self.order[cut]) for cut in cut_evenly(len(self), count)]
         return Pieces(parts, [Group(part, 1) for part in parts])
