@@ -47,10 +47,11 @@ class Extremes:
         return not (self.low != self.high).any()
 
 
-def extremes_of(X: Any) -> Extremes:
+def extremes_of(X: Any, execution: Any = None) -> Extremes:
     """Return the extremes of the columns of an array or sparse matrix (n, d); NaN entries are ignored.
 
-    An array of another dimension is read as one column, matrices (n, d, d) as d² columns.
+    An array of another dimension is read as one column, matrices (n, d, d) as d² columns. An `execution` shares the
+    rows of an array out.
 
     Examples
     --------
@@ -75,7 +76,11 @@ def extremes_of(X: Any) -> Extremes:
     even = n - n % beside
     long = rows[:even].reshape(-1, beside * d)
     length = max(1, TILE_ENTRIES // long.shape[1])
-    parts = [column_extremes(long[start : start + length]) for start in range(0, len(long), length)]
+    tiles = [long[start : start + length] for start in range(0, len(long), length)]
+    if execution is None:
+        parts = [column_extremes(tile) for tile in tiles]
+    else:
+        parts, _ = execution.run(keep_extremes, execution.place(tiles))
     ends = [column_extremes(np.reshape([getattr(part, end) for part in parts], (-1, d))) for end in ("low", "high")]
     ends += [column_extremes(rows[even:])] if even < n else []
     return Extremes(np.fmin.reduce([end.low for end in ends]), np.fmax.reduce([end.high for end in ends]))
@@ -87,6 +92,11 @@ def column_extremes(rows: Matrix) -> Extremes:
     if np.isnan(high).any():
         low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
     return Extremes(low, high)
+
+
+def keep_extremes(rows: Matrix) -> tuple[Extremes, None]:
+    """Keep the extremes of the columns of rows."""
+    return column_extremes(rows), None
 
 
 def largest(values: Any) -> float:

@@ -12,6 +12,7 @@ from gramian.coordinates import Coordinates, Units, column_spread, units_of_regr
 from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import resolve_rank, validate_input
 from gramian.estimators._rank import is_auto
+from gramian.execution import execution_for
 from gramian.extremes import Extremes, extremes_of
 from gramian.features import Identity
 from gramian.geometries import Geometry, Scaled
@@ -95,7 +96,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         y_numeric=True,
     )
     check_shape(X)
-    extremes = extremes_of(X) if reset else None
+    execution = execution_for(X, estimator._resolve_execution(X))
+    extremes = extremes_of(X, execution) if reset else None
     if extremes is not None and not extremes.largest:
         raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
@@ -105,7 +107,7 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
     if not weight.all():
         kept = np.flatnonzero(weight)
         X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
-        extremes = None if extremes is None else extremes_of(X)
+        extremes = None if extremes is None else extremes_of(X, execution)
     return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype), extremes)
 
 

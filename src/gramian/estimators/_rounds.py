@@ -90,7 +90,7 @@ def validate_samples(
     check_loss(learner.loss, supervision)
     if learner.n_components is None:
         check_directions(X, in_span)
-    check_samples(X, 2 if supervision.from_labels else 4)
+    check_samples(X, 2 if supervision.from_labels else 4, learner._resolve_execution(X))
     supervision = supervision.validate(X.shape[0])
     if supervision.from_labels and not checked:
         warn_of_targets(supervision.labels)

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from gramian.checks import as_numbers, check_kind, check_size, validate_sense, validate_weight
+from gramian.execution import Execution, execution_for
 from gramian.extremes import extremes_of
 from gramian.measurements.measurement import check_indices
 from gramian.types import Matrix, Vector
@@ -105,9 +106,9 @@ def validate_anchor_weight(sample_weight: Any, labels: Vector) -> Vector | None:
     return weight
 
 
-def check_samples(X: Any, power: int = 2) -> None:
+def check_samples(X: Any, power: int = 2, execution: Execution | None = None) -> None:
     """Raise a ValueError if the samples (n, d) all coincide, or if powers of their entries overflow or underflow."""
-    extremes = extremes_of(X)
+    extremes = extremes_of(X, None if execution is None else execution_for(X, execution))
     check_size("X", extremes.largest, power)
     if extremes.constant:
         raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
