@@ -1,5 +1,7 @@
 """Values that a file holds reach the model, and those that are copied the output, as they are written."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,7 @@ from gramian.cli.app import run
 from gramian.cli.embedding import read_numbers
 from gramian.cli.formats import Block
 from gramian.cli.screen import print_table
-from gramian.cli.tables import Reading
+from gramian.cli.tables import Reading, load_table
 
 FAST = ("--constraints", "triplets")
 
@@ -43,6 +45,26 @@ def test_text_in_a_column_of_dates_is_refused_in_new_rows(folder, capsys):
     frame.to_csv(folder / "days.csv", index=False)
     assert run(["transform", str(folder / "m.skops"), str(folder / "days.csv"), "-o", str(folder / "d.csv")]) == 1
     assert "holds dates, but 'some day' in line 6" in capsys.readouterr().err
+
+
+def test_dates_are_dates_to_the_model_and_stay_as_written_in_labels_and_in_columns_that_are_kept(folder):
+    days = [date(1, 1, 1), date(9999, 12, 31), None, *(date(2020, 1 + i % 3, 1) for i in range(87))]
+    frame = pd.read_csv(folder / "data.csv").assign(since=days)
+    frame.to_parquet(folder / "days.parquet")
+    table = load_table(folder / "days.parquet", Reading("since"))
+    assert set(table.y) == {"0001-01-01", "9999-12-31", "2020-01-01", "2020-02-01", "2020-03-01"}
+    read = load_table(folder / "days.parquet", Reading("label")).X["since"]
+    assert (read.dt.year[:2].tolist(), int(read.isna().sum())) == ([1, 9999], 1)
+    out = folder / "kept-days.csv"
+    assert run(["transform", str(folder / "m.skops"), str(folder / "data.csv"), "--keep", "since", "-o", str(out)]) == 0
+    assert pd.read_csv(out)["since"].tolist() == pd.read_csv(folder / "data.csv")["since"].tolist()
+    frame.iloc[3:].to_parquet(folder / "later.parquet")
+    out = folder / "kept-days.parquet"
+    assert (
+        run(["transform", str(folder / "m.skops"), str(folder / "later.parquet"), "--keep", "since", "-o", str(out)])
+        == 0
+    )
+    assert pd.read_parquet(out)["since"].tolist() == days[3:]
 
 
 def test_columns_that_are_kept_are_copied_as_they_are_written(folder):

@@ -1,8 +1,9 @@
 """Executions: the same bits wherever the work is done, totals in order, one BLAS thread inside."""
 
+import _thread
+import os
 import pickle
 import threading
-from functools import partial
 from time import sleep
 
 import numpy as np
@@ -12,10 +13,21 @@ from joblib import Parallel, cpu_count, delayed, parallel_backend
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gramian import Block, KernelLearner, MetricLearner, Problem, PSDRegressor, SStressMDS, Term, minimize
+from gramian import (
+    Block,
+    KernelLearner,
+    MetricLearner,
+    Problem,
+    PSDRegressor,
+    SStressMDS,
+    SubspaceTracker,
+    Term,
+    minimize,
+)
 from gramian.baselines import LMNN
 from gramian.execution import Serial, Threads, add_totals, resolve_execution, sum_totals
 from gramian.execution import one_blas_thread as limit_blas
+from gramian.execution.threads import LIMIT
 from gramian.features import Array, Centred, Identity, Sparse
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.measurements import Dense, Each, Pairs, Triplets
@@ -148,10 +160,6 @@ def count_blas_threads(block):
     return None, sum(info["num_threads"] > 1 for info in threadpool_info() if info["user_api"] == "blas")
 
 
-def note_blas_threads(seen, record):
-    seen.append(count_blas_threads(record)[1])
-
-
 def divide_by_zero(block):
     return None, np.float64(1) / np.float64(block - block)
 
@@ -281,18 +289,66 @@ def test_none_stands_for_the_threads_of_blas_and_for_one_in_threads_of_joblib():
         assert [repr(each) for each in inside] == ["Serial()"] * 2
 
 
-def test_blas_has_one_thread_in_all_of_a_fit(rng):
-    X, seen = rng.standard_normal((300, 6)), []
+DEFAULTS = {
+    "metric": lambda X, y, c: MetricLearner(3, max_iter=5, random_state=0).fit(X, c),
+    "regressor": lambda X, y, c: PSDRegressor(3, max_iter=5, random_state=0).fit(X, y),
+    "kernel": lambda X, y, c: KernelLearner(3, max_iter=5, random_state=0).fit(X, c),
+    "mds": lambda X, y, c: SStressMDS(3, metric="euclidean", max_iter=5, random_state=0).fit(X),
+    "subspace": lambda X, y, c: SubspaceTracker(3, random_state=0).fit(X),
+    "lmnn": lambda X, y, c: LMNN(3, max_iter=5, random_state=0).fit(X, c),
+}
+
+
+@pytest.mark.parametrize("fit", DEFAULTS.values(), ids=DEFAULTS)
+@pytest.mark.filterwarnings("ignore")
+def test_the_threads_of_blas_change_no_bit_of_a_fit(fit, rng):
+    X = rng.standard_normal((500, 60))
     y = np.sum(X[:, :2] ** 2, axis=1)
-    note = partial(note_blas_threads, seen)
-    with threadpool_limits(2, "blas"):
-        PSDRegressor(2, random_state=0, callback=note).fit(X, y)
-        MetricLearner(2, random_state=0, callback=note).fit(X, y > 1.4)
-        SStressMDS(2, metric="euclidean", random_state=0, callback=note).fit(X[:20])
-        KernelLearner(2, random_state=0, callback=note).fit(X[:40], y[:40] > 1.4)
-        assert count_blas_threads(0)[1] != 0
-    assert len(seen) > 8
-    assert set(seen) == {0}
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count, "blas"):
+            fitted = vars(fit(X, y, y > 1.4))
+            assert (count_blas_threads(0)[1] == 0) == (count == 1)  # the limit is restored
+        found.append(next(fitted[name] for name in ("factor_", "components_", "basis_") if name in fitted))
+    np.testing.assert_array_equal(*found)
+
+
+def test_an_exit_in_another_thread_reaches_the_caller():
+    def leave(k):
+        sleep(0.02)
+        if k == 3:
+            raise SystemExit("item 3")
+
+    with pytest.raises(SystemExit, match="item 3"):
+        Threads(2).share(leave, [(k,) for k in range(4)])
+
+
+def test_no_thread_works_on_after_an_interruption():
+    ended = []
+
+    def interrupt_or_work(k):
+        if k == 0:
+            threading.Timer(0.1, _thread.interrupt_main).start()
+            return
+        sleep(0.5)
+        ended.append(k)
+
+    with pytest.raises(KeyboardInterrupt):
+        Threads(2).share(interrupt_or_work, [(0,), (1,)])
+    assert ended == [1]  # the caller has waited for it
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_process_that_is_forked_off_has_its_own_threads_and_limit():
+    execution = Threads(2)
+    execution.run(name_thread, execution.place([0] * 8))
+    with limit_blas():
+        child = os.fork()
+        if child == 0:
+            names = execution.run(name_thread, execution.place([0] * 8))[0]
+            os._exit(len({name.startswith("gramian") for name in names}) + 4 * LIMIT._inside)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
 
 
 def test_fits_in_a_parallel_config_have_the_bits_of_threads(rng):

@@ -107,7 +107,7 @@ def parquet_blocks(path: Path, columns: list[str] | None, texts: list[str], quie
     file, start = open_parquet(path), 0
     with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
         for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
-            frame = batch.to_pandas(date_as_object=False)
+            frame = batch.to_pandas()
             for name in set(texts) & set(frame.columns):
                 frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
             yield Block(frame, start)
@@ -196,7 +196,7 @@ def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding
         open_csv(path, encoding, types, columns) as reader,
     ):
         for batch in reader.blocks:
-            yield Block(batch.to_pandas(date_as_object=False), start)
+            yield Block(batch.to_pandas(), start)
             start += batch.num_rows
             bar.reach(reader.raw.tell())
 

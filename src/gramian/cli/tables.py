@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ __all__ = ["Reading", "Table", "check_labels", "knows_labels", "load_table", "me
 
 #: A column of text in which at least this share of the cells are numbers is a column of numbers with a mistake.
 MOSTLY = 0.9
+#: The type of columns of dates: it holds those of all years.
+DAYS = "datetime64[s]"
 
 
 class Table(NamedTuple):
@@ -145,7 +148,7 @@ def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
 
 
 def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
-    """Return a DataFrame whose columns of numbers are numbers; raise a Mistake if one has cells of text.
+    """Return a DataFrame whose columns of numbers and dates are such; raise a Mistake if one has cells of text.
 
     Columns that must be numbers may have none, others a few: those are mistakes too.
     """
@@ -157,6 +160,11 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
             continue
         known = column.dropna()
         if len(known) == 0:
+            continue
+        if all(type(cell) is date for cell in known):
+            frame[name] = np.array(
+                [None if gone else day for day, gone in zip(column, column.isna(), strict=True)], DAYS
+            )
             continue
         if name in reading.dates:
             check_dates(path, name, known, rows[column.notna().to_numpy()])

@@ -15,7 +15,7 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_callback, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._online import is_online
-from gramian.execution import Execution, Serial, one_blas_thread, resolve_execution
+from gramian.execution import Execution, Serial, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
 from gramian.objective import Problem
@@ -124,8 +124,7 @@ class PSDEstimator(BaseEstimator):
         # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
         share = max(self.tol, float(np.finfo(problem.dtype).eps))
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero
-        with one_blas_thread():
-            return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
+        return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
     def _certify(
         self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal, wanted: bool

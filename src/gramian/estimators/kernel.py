@@ -19,7 +19,7 @@ from gramian.estimators._checks import check_scale, resolve_rank, restore_on_fai
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._restarts import copy_generator
-from gramian.execution import Execution
+from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
 from gramian.losses import Squared
 from gramian.measurements import Pairs
@@ -250,7 +250,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
@@ -293,7 +293,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             X, constraints = self._read_pairs(X, pairs, target, sense)
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
             journal, rng = self._open_journal(), self._make_generator()

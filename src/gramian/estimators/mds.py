@@ -23,7 +23,7 @@ from gramian.estimators._dissimilarities import (
     read_pairs,
 )
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
-from gramian.execution import Execution
+from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
 from gramian.losses import Squared
 from gramian.measurements import Pairs
@@ -197,7 +197,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             journal = self._open_journal()
             known = self._read_matrix(X, sample_weight, journal, reset=True)
             result = self._embed(known, journal, checkpoint)
@@ -242,7 +242,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), close_own_cluster(self), checkpoint_of(self) as checkpoint:
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
             result = self._embed(known, self._open_journal(), checkpoint)
         self._warn(result)
@@ -270,7 +270,7 @@ class SStressMDS(PSDEstimator):
         """
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
         grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
-        with restore_on_failure(self), close_own_cluster(self):
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
             journal = self._open_journal(resume=True)
             result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
         self._warn(result)
@@ -296,7 +296,7 @@ class SStressMDS(PSDEstimator):
         -------
         self
         """
-        with restore_on_failure(self), close_own_cluster(self):
+        with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
             result = self._embed(known, self._open_journal(resume=True), resume=True)
         self._warn(result)

@@ -17,6 +17,7 @@ from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
+from gramian.execution import one_blas_thread
 from gramian.extremes import extremes_of, largest
 from gramian.interrupts import may_end_quietly
 from gramian.solvers import Journal
@@ -146,7 +147,12 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         -------
         self
         """
-        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X, checkpoint_of(self) as checkpoint:
+        with (
+            restore_on_failure(self),
+            one_blas_thread(),
+            open_blocks(X, allow_missing=True) as X,
+            checkpoint_of(self) as checkpoint,
+        ):
             check_number("n_epochs", self.n_epochs, least=1, integer=True)
             X = self._validate(X, reset=True, least=2 if self.center else 1)
             empty = np.flatnonzero(np.isnan(extremes_of(X).low))
@@ -192,7 +198,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         -------
         self
         """
-        with restore_on_failure(self), open_blocks(X, allow_missing=True) as X:
+        with restore_on_failure(self), one_blas_thread(), open_blocks(X, allow_missing=True) as X:
             first = not hasattr(self, "_stream")
             X = self._validate(X, reset=first, least=1)
             if first:

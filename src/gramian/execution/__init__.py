@@ -5,6 +5,7 @@ To add one, write one file with `place` and `run`. Solvers, geometries and measu
 
 from __future__ import annotations
 
+from multiprocessing import current_process
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -40,7 +41,7 @@ def resolve_execution(n_jobs: Any) -> Execution:
     ----------
     n_jobs : int, None or Execution
         As in scikit-learn, a number of `Threads`. None stands for that of joblib's `parallel_config`; outside of one
-        for as many as BLAS may use, or one in a thread of joblib's. Or an execution.
+        for as many as BLAS may use, or one in a thread of joblib. Or an execution.
 
     Examples
     --------
@@ -68,6 +69,6 @@ def default_threads() -> int:
     backend, count = get_active_backend()
     if count is not None:
         return effective_n_jobs(None)
-    # The processes of joblib have fewer BLAS threads; its threads share those of the process.
-    in_a_thread_of_joblib = bool(backend.nesting_level) and current_thread() is not main_thread()
-    return 1 if in_a_thread_of_joblib else threads_of_process()
+    # A process of loky has its share of BLAS threads; joblib's threads, and processes of a pool, have all of them.
+    shares = current_thread() is not main_thread() or current_process().daemon
+    return 1 if backend.nesting_level and shares else threads_of_process()

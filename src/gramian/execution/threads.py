@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ContextDecorator
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -20,8 +21,9 @@ from gramian.execution.execution import Shards, Work, sum_totals
 
 __all__ = ["ThreadTeam", "Threads", "one_blas_thread", "threads_of_process"]
 
-# Work of fewer seconds is done before another thread has woken up.
-SHORT = 6e-4
+# Work of fewer seconds is done before another thread has woken up; and of fewer than these, before it is handed over to
+# a thread that is idle while the calling one is busy with a larger block.
+SHORT, SHORTEST = 6e-4, 1e-4
 
 
 class Threads:
@@ -53,8 +55,7 @@ class Threads:
         if n == 0:
             raise ValueError("n=0 leaves no thread to work. Choose 1 or more, or -1 for one a core.")
         self.n = n
-        self._pool: ThreadPoolExecutor | None = None
-        self._durations = Durations()
+        self._pool: Pool | None = None
 
     def __repr__(self) -> str:
         return f"Threads({self.n})"
@@ -66,15 +67,20 @@ class Threads:
         return hash((Threads, self.n))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n": self.n, "_pool": None, "_durations": Durations()}
+        return {"n": self.n, "_pool": None}
 
     @property
-    def pool(self) -> ThreadPoolExecutor | None:
+    def pool(self) -> Pool | None:
         """The threads, started when first needed; None where one is enough, the calling one."""
         count = effective_n_jobs(self.n)
-        if self._pool is None and count > 1:
-            self._pool = ThreadPoolExecutor(count - 1, thread_name_prefix="gramian")
+        if count > 1 and (self._pool is None or self._pool.process != os.getpid()):
+            self._pool = Pool(count - 1)
         return self._pool
+
+    @cached_property
+    def durations(self) -> Durations:
+        """The seconds of work on blocks beside larger ones."""
+        return Durations(SHORTEST)
 
     def place(self, blocks: Sequence[Any]) -> Shards:
         """Return the blocks; those that are worked on in pieces share them out over these threads."""
@@ -86,7 +92,7 @@ class Threads:
         # A block that shares its own pieces out stays in the calling thread: it must not wait inside the pool.
         here = [i for i, item in enumerate(items) if getattr(item[0], "in_pieces", False)]
         with one_blas_thread():
-            results = self.share(partial(work, **small), items, here, self._durations if here else None)
+            results = self.share(partial(work, **small), items, here, self.durations if here else None)
         return [kept for kept, _ in results], sum_totals(total for _, total in results)
 
     def share(
@@ -108,28 +114,56 @@ class Threads:
         durations = Durations() if durations is None else durations
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
         others = 0 if durations.is_short(function) else min(effective_n_jobs(self.n) - 1, len(sharing.waiting))
-        futures = [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
+        futures: list[Future] = []
         try:
+            futures += [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
             for i in here:
                 sharing.do(i)
             sharing.work_off(sharing.waiting.popleft)
         finally:
             # After an interruption, no thread goes on with what the caller has left.
             sharing.waiting.clear()
-            wait([future for future in futures if not future.cancel()])
+            begun = wait_for([future for future in futures if not future.cancel()])
+        for future in begun:
+            future.result()
         durations.note(function, sharing.seconds)
         return sharing.outcome()
 
 
-class Durations:
-    """The seconds that work took the last time, by its function, summed over the items that threads may take."""
+class Pool(ThreadPoolExecutor):
+    """Threads of one process: one that is forked off has none of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
+        super().__init__(count, thread_name_prefix="gramian")
+        self.process = os.getpid()
+
+
+def wait_for(futures: list[Future]) -> list[Future]:
+    """Wait until all futures have ended, and return them. An interruption is raised after that."""
+    try:
+        wait(futures)
+    except KeyboardInterrupt:
+        wait(futures)
+        raise
+    return futures
+
+
+class Durations:
+    """The seconds that work took the last time, by its function, summed over the items that threads may take.
+
+    Parameters
+    ----------
+    least : float
+        Work of fewer seconds stays in the calling thread.
+    """
+
+    def __init__(self, least: float = SHORT) -> None:
+        self.least = least
         self._seconds: dict[Any, float] = {}
 
     def is_short(self, function: Callable[..., Any]) -> bool:
-        """Return True if the work is known, and done before another thread has woken up."""
-        return self._seconds.get(getattr(function, "func", function), np.inf) < SHORT
+        """Return True if the work is known to take less than the least time."""
+        return self._seconds.get(getattr(function, "func", function), np.inf) < self.least
 
     def note(self, function: Callable[..., Any], seconds: float) -> None:
         """Remember the seconds of a function; of a `partial`, those of what it calls."""
@@ -178,9 +212,13 @@ class Sharing:
 
     def outcome(self) -> list[Any]:
         """Return the results in the order of the items, or raise the failure that comes first in this order."""
-        if self.failures:
-            raise self.failures[min(self.failures)]
-        return self.results
+        if not self.failures:
+            return self.results
+        error, self.failures = self.failures[min(self.failures)], {}
+        try:
+            raise error
+        finally:
+            del error  # else its traceback would keep the items alive
 
 
 class ThreadTeam:
@@ -196,7 +234,9 @@ class ThreadTeam:
 
 @cache
 def blas() -> ThreadpoolController:
-    """Return the controller of the BLAS libraries that are loaded; finding them takes a millisecond."""
+    """Return the controller of the BLAS libraries of NumPy and SciPy; finding them takes a millisecond."""
+    import scipy.linalg  # noqa: F401 (SciPy loads its own when first needed)
+
     return ThreadpoolController()
 
 
@@ -263,5 +303,13 @@ class BlasLimit(ContextDecorator):
             if self._inside == 0 and self._limiter is not None:
                 self._limiter.restore_original_limits()
 
+    def reset(self) -> None:
+        """Leave the context in a process that is forked off: those who entered it are in the other one."""
+        inside, self._lock, self._inside = self._inside, Lock(), 0
+        if inside and self._limiter is not None:
+            self._limiter.restore_original_limits()
+
 
 LIMIT = BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=LIMIT.reset)
