@@ -72,9 +72,9 @@ class Threads:
     @property
     def pool(self) -> Pool | None:
         """The threads, started when first needed; None where one is enough, the calling one."""
-        count = effective_n_jobs(self.n)
-        if count > 1 and (self._pool is None or self._pool.process != os.getpid()):
-            self._pool = Pool(count - 1)
+        if self._pool is None or self._pool.process != os.getpid():
+            others = effective_n_jobs(self.n) - 1
+            self._pool = Pool(others) if others else None
         return self._pool
 
     @cached_property
@@ -113,7 +113,7 @@ class Threads:
             return [function(*item) for item in items]
         durations = Durations() if durations is None else durations
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
-        others = 0 if durations.is_short(function) else min(effective_n_jobs(self.n) - 1, len(sharing.waiting))
+        others = 0 if durations.is_short(function) else min(pool.count, len(sharing.waiting))
         futures: list[Future] = []
         try:
             futures += [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
@@ -135,13 +135,14 @@ class Pool(ThreadPoolExecutor):
 
     def __init__(self, count: int) -> None:
         super().__init__(count, thread_name_prefix="gramian")
-        self.process = os.getpid()
+        self.count, self.process = count, os.getpid()
 
 
 def wait_for(futures: list[Future]) -> list[Future]:
     """Wait until all futures have ended, and return them. An interruption is raised after that."""
     try:
-        wait(futures)
+        if futures:
+            wait(futures)
     except KeyboardInterrupt:
         wait(futures)
         raise
