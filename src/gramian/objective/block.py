@@ -118,11 +118,11 @@ class Block:
         self.team.map(write_image, self.rows, repeat(B), repeat(Z))
         return Z
 
-    def pull(self, S: Matrix) -> Matrix:
-        """Return Xᵀ S, shape (d, k); one pass."""
+    def pull(self, *parts: Matrix) -> Matrix:
+        """Return Xᵀ S, shape (d, k), for the sum S of some matrices (N, k); one pass."""
         if len(self.rows) == 1:
-            return self.features.pull(S)
-        return sum_totals(self.team.map(pull_rows, self.rows, repeat(S)))
+            return self.features.pull(sum_totals(parts))
+        return sum_totals(self.team.map(pull_rows, self.rows, repeat(parts)))
 
     def predict(self, Z: Matrix) -> list[Any]:
         """Return the predictions of every term."""
@@ -131,21 +131,26 @@ class Block:
     def assess(self, image: Matrix, predictions: list[Any]) -> tuple[State, Totals]:
         """Return the state of predictions, and the sum of the terms' values."""
         assessed = self.team.map(call_value_and_slopes, self.terms, predictions)
-        totals = sum_totals(Totals(each.value, each.scale) for each in assessed)
-        return State(image, predictions, [each.slopes for each in assessed]), totals
+        return join_assessments(image, predictions, assessed)
 
-    def weigh(self, weights: Sequence[Any], Z: Matrix) -> Matrix:
-        """Return S with Xᵀ S = M G, M = Σ weight_i X_i over all terms, shape (N, k)."""
+    def weigh(self, weights: Sequence[Any], Z: Matrix) -> list[Matrix]:
+        """Return matrices (N, k) whose sum is S with Xᵀ S = M G, M = Σ weight_i X_i over all terms."""
         if not self.coarse:
-            return sum_totals(self.team.map(call_weigh, self.terms, weights, repeat(Z)))
+            return self.team.map(call_weigh, self.terms, weights, repeat(Z))
         edges = pairwise(accumulate((group.span for group in self.coarse), initial=0))
         joined = [join_weights(weights[start:stop]) for start, stop in edges]
-        return sum_totals(self.team.map(call_weigh, [group.summand for group in self.coarse], joined, repeat(Z)))
+        return self.team.map(call_weigh, [group.summand for group in self.coarse], joined, repeat(Z))
 
     def gauss_newton(self, predictions: Sequence[Any], Z: Matrix, velocity: Matrix) -> Curvature:
         """Return the weights of the Gauss-Newton operator of every term, and the sum of their quadratic forms."""
         parts = self.team.map(call_gauss_newton, self.terms, predictions, repeat(Z), repeat(velocity))
         return Curvature([part.weights for part in parts], sum_totals(part.form for part in parts))
+
+
+def join_assessments(image: Matrix, predictions: list[Any], assessed: Sequence[Assessment]) -> tuple[State, Totals]:
+    """Return the state of all terms of a block, and the sum of their values."""
+    totals = sum_totals(Totals(each.value, each.scale) for each in assessed)
+    return State(image, predictions, [each.slopes for each in assessed]), totals
 
 
 def join_weights(weights: Sequence[Any]) -> Any:
@@ -208,9 +213,9 @@ def write_image(rows: RowPiece, B: Matrix, Z: Matrix) -> None:
     Z[rows.cut] = rows.features.image(B)
 
 
-def pull_rows(rows: RowPiece, S: Matrix) -> Matrix:
-    """Return the pull of some rows of S."""
-    return rows.features.pull(S[rows.cut])
+def pull_rows(rows: RowPiece, parts: Sequence[Matrix]) -> Matrix:
+    """Return the pull of some rows of the sum of the parts."""
+    return rows.features.pull(sum_totals(part[rows.cut] for part in parts))
 
 
 def call_predict(term: Summand, Z: Matrix) -> Any:
@@ -244,10 +249,14 @@ def call_along(term: Summand, line: Any, s: float) -> Vector:
     return np.array(term.along(line, s))
 
 
-def call_predict_along(term: Summand, line: Any, s: float, image: Matrix) -> Any:
-    """Return the predictions of a term at s, where the image is known; penalties, whose predictions have it, say so."""
+def call_assess_along(term: Summand, line: Any, s: float, image: Matrix) -> tuple[Any, Assessment]:
+    """Return the predictions of a term at s, and their assessment.
+
+    The image there is known; penalties, whose predictions have it, take it.
+    """
     moved = getattr(term, "predict_moved", None)
-    return term.predict_along(line, s) if moved is None else moved(line, s, image)
+    prediction = term.predict_along(line, s) if moved is None else moved(line, s, image)
+    return prediction, term.value_and_slopes(prediction)
 
 
 # The work.
@@ -267,23 +276,23 @@ def evaluate_at_zero(block: Block) -> tuple[None, float]:
 
 def pull(block: Block, state: State) -> tuple[None, Matrix]:
     """Sum M F = (Σ slope_i X_i) F; one pull."""
-    return None, block.pull(block.weigh(state.slopes, state.image))
+    return None, block.pull(*block.weigh(state.slopes, state.image))
 
 
 def pull_weights(block: Block, weights: list[Any], state: State) -> tuple[None, Matrix]:
     """Sum (Σ weight_i X_i) F for other weights than the slopes; one pull."""
-    return None, block.pull(block.weigh(weights, state.image))
+    return None, block.pull(*block.weigh(weights, state.image))
 
 
 def pull_hessian(block: Block, weights: list[Any], state: State, ahead: Direction) -> tuple[None, Matrix]:
     """Sum (Σ weight_i X_i) F + (Σ slope_i X_i) T; one pull."""
     assert ahead.image is not None
-    return None, block.pull(block.weigh(weights, state.image) + block.weigh(state.slopes, ahead.image))
+    return None, block.pull(*block.weigh(weights, state.image), *block.weigh(state.slopes, ahead.image))
 
 
 def pull_product(block: Block, state: State, *, V: Matrix) -> tuple[None, Matrix]:
     """Sum M V = (Σ slope_i X_i) V; one image and one pull."""
-    return None, block.pull(block.weigh(state.slopes, block.image(V)))
+    return None, block.pull(*block.weigh(state.slopes, block.image(V)))
 
 
 def prepare(block: Block, state: State, *, direction: Matrix | None, straight: bool) -> tuple[Direction, Vector | None]:
@@ -304,15 +313,15 @@ def along(block: Block, ahead: Direction, *, s: float) -> tuple[None, Vector]:
 def slope(block: Block, state: State, ahead: Direction) -> tuple[None, float]:
     """Sum the derivative of the block's value along a direction, at a point of a straight curve."""
     assert ahead.image is not None
-    return None, 2 * float(np.vdot(block.weigh(state.slopes, state.image), ahead.image))
+    return None, 2 * float(np.vdot(sum_totals(block.weigh(state.slopes, state.image)), ahead.image))
 
 
 def move(block: Block, state: State, ahead: Direction, *, motion: Motion, s: float) -> tuple[State, Totals]:
     """Evaluate the block at a step along a curve, from images that are carried along: no pass."""
     image = motion.blend(state.image, ahead.image)
     if ahead.lines is not None:
-        moved = block.team.map(call_predict_along, block.terms, ahead.lines, repeat(s), repeat(image))
-        return block.assess(image, moved)
+        moved = block.team.map(call_assess_along, block.terms, ahead.lines, repeat(s), repeat(image))
+        return join_assessments(image, [prediction for prediction, _ in moved], [each for _, each in moved])
     return block.assess(image, block.predict(factor_image(image, motion.remaining_factor)))
 
 

@@ -20,7 +20,7 @@ __all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "cut_even
 # The least number of measurements of a piece of a term, and the largest number of pieces.
 MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
 # Sums over samples need an array (N, k) a piece. By the number of pieces: the measurements a sample from which it pays.
-MEASUREMENTS_PER_SAMPLE = {2: 8, 4: 64, MOST_PIECES: 128}
+MEASUREMENTS_PER_SAMPLE = {2: 3, 4: 64, MOST_PIECES: 128}
 
 
 class Pieces(NamedTuple):

@@ -60,7 +60,7 @@ def pull_targets(block: Block, *, V: Matrix, mean: float) -> tuple[None, Matrix]
     terms = [term for term in block.terms if isinstance(term, Term)]
     assert len(terms) == len(block.terms)
     weights = [term.weight * (term.target - term.target.dtype.type(mean)) for term in terms]
-    return None, block.pull(block.weigh(weights, block.image(V)))
+    return None, block.pull(*block.weigh(weights, block.image(V)))
 
 
 def mean_target(term: Term) -> float:
