@@ -13,6 +13,7 @@ from gramian.cli import mapping
 from gramian.cli.app import run
 from gramian.cli.embedding import read_numbers
 from gramian.cli.formats import Block
+from gramian.cli.models import fit_preparation
 from gramian.cli.screen import print_table
 from gramian.cli.tables import Reading, load_table
 
@@ -65,6 +66,16 @@ def test_dates_are_dates_to_the_model_and_stay_as_written_in_labels_and_in_colum
         == 0
     )
     assert pd.read_parquet(out)["since"].tolist() == days[3:]
+
+
+def test_a_seed_fixes_what_texts_of_many_values_become(folder):
+    words = np.array(["oak", "elm", "fir", "ash", "yew", "box", "bay"])
+    texts = [" ".join(words[list(np.random.default_rng(i).permutation(7)[:4])]) for i in range(90)]
+    frame = pd.read_csv(folder / "data.csv").drop(columns=["label", "empty"]).assign(text=texts)
+    seeds = (3, 3, 4)
+    once, again, other = (fit_preparation(frame, Reading(None, seed=seed)).transform(frame) for seed in seeds)
+    np.testing.assert_array_equal(once, again)
+    assert np.any(once != other)
 
 
 def test_columns_that_are_kept_are_copied_as_they_are_written(folder):

@@ -74,7 +74,7 @@ def score_fold(
     """Yield the name and the score of each method on a fold; columns are prepared by its training rows alone."""
     X = table.X
     rows = (X.iloc[train], X.iloc[test]) if hasattr(X, "iloc") else (X[train], X[test])
-    preparation = fit_preparation(rows[0], reading.texts)
+    preparation = fit_preparation(rows[0], reading)
     known, asked = (preparation.transform(part) for part in rows)
     if components > known.shape[1]:
         raise Mistake(f"--components {components} exceeds the {known.shape[1]} features. Choose fewer.")

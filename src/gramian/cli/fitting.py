@@ -136,7 +136,7 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
         check_labels(request.path, table.y)
     point_out_identifiers(table.X)
     with counting("preparing the columns", 1) as bar:
-        preparation = fit_preparation(table.X, request.reading.texts)
+        preparation = fit_preparation(table.X, request.reading)
         X = preparation.transform(table.X)
         bar.advance(1)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.result_type(X.dtype, np.float32))
@@ -223,7 +223,7 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     check_labels(request.path, table.y)
     note(f"{table.n_rows:,} rows. The first fit is to {len(table.rows):,} random ones, then all follow in chunks.")
     point_out_identifiers(table.X)
-    preparation = fit_preparation(table.X, reading.texts)
+    preparation = fit_preparation(table.X, reading)
     learner = make_learner(request, execution)
     learner.partial_fit(preparation.transform(table.X), table.y)
     learner.set_params(verbose=0)

@@ -35,24 +35,27 @@ __all__ = [
 MOST_CATEGORIES = 40
 
 
-def make_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
+def make_preparation(X: Any, texts: list[str] | None = None, seed: int = 0) -> Pipeline:
     """Return the steps before a learner, not fitted: columns to numbers, missing values to medians, scales to 1.
 
-    Columns in `texts` are categories, even if all their cells could be read as numbers.
+    Columns in `texts` are categories, even if all their cells could be read as numbers. Other texts of many values
+    become numbers by a random method, with a seed.
     """
     if issparse(X):
         return Pipeline([("scale", StandardScaler(with_mean=False))])
     steps = [("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler())]
     if hasattr(X, "iloc"):
-        from skrub import TableVectorizer
+        from skrub import StringEncoder, TableVectorizer
 
         categories = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES, sparse_output=False)
         own = [name for name in texts or [] if name in X.columns]
-        steps.insert(0, ("columns", TableVectorizer(specific_transformers=[(categories, own)] if own else [])))
+        settings = {"specific_transformers": [(categories, own)]} if own else {}
+        vectorizer = TableVectorizer(high_cardinality=StringEncoder(random_state=seed), **settings)
+        steps.insert(0, ("columns", vectorizer))
     return Pipeline(steps)
 
 
-def fit_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
+def fit_preparation(X: Any, reading: Reading) -> Pipeline:
     """Return the fitted steps before a learner; columns without values are reported, and left out."""
     if not issparse(X):
         report_empty_columns(X)
@@ -60,7 +63,7 @@ def fit_preparation(X: Any, texts: list[str] | None = None) -> Pipeline:
         # Columns without values are reported above, in words of ours.
         warnings.filterwarnings("ignore", message="Skipping features without any observed values")
         warnings.filterwarnings("ignore", message=".*could not be parsed.*|.*Could not infer format.*")
-        return make_preparation(X, texts).fit(X)
+        return make_preparation(X, reading.texts, reading.seed).fit(X)
 
 
 def report_empty_columns(X: Any) -> None:
