@@ -108,8 +108,8 @@ class Threads:
         every time, and none is idle while there is work. Work that was short the last time, by its `durations`, stays
         in the calling thread: seconds decide where work is done, never what comes out.
         """
-        pool = self.pool
-        if pool is None or len(items) < 2:
+        pool = self.pool if len(items) > 1 else None
+        if pool is None:
             return [function(*item) for item in items]
         durations = Durations() if durations is None else durations
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
