@@ -92,7 +92,7 @@ def test_a_kernel_given_as_samples_is_reported():
 
 
 def test_fits_share_a_decomposition():
-    X, y = blobs(40, 4)
+    X, y = blobs(300, 4)
     model = KernelLearner(2, kernel="rbf", random_state=0)
     decomposed = model.decompose(X)
     own, shared = KernelLearner(2, kernel="rbf", random_state=0).fit(X, y), model.fit(X, y, decomposed)

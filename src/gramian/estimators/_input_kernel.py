@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
 from gramian.checks import check_number, check_powers
+from gramian.execution import one_blas_thread
 from gramian.starts.kernel_pca import DecomposedKernel, eigendecompose
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -81,11 +82,12 @@ class InputKernel(NamedTuple):
         # Centring the kernel removes the mean, but not the rounding errors that a large mean causes.
         shifts = self.center and self.kernel == "linear" and not scipy.sparse.issparse(X)
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None
-        K = symmetrise(self.matrix(X, X, origin))
-        centerer = KernelCenterer().fit(K)
-        eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
-        rounding = 10 * len(K) * float(eps * np.abs(K).max())
-        spectrum = eigendecompose(centerer.transform(K), rounding, count)
+        with one_blas_thread():
+            K = symmetrise(self.matrix(X, X, origin))
+            centerer = KernelCenterer().fit(K)
+            eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
+            rounding = 10 * len(K) * float(eps * np.abs(K).max())
+            spectrum = eigendecompose(centerer.transform(K), rounding, count)
         settings = {"n_features": X.shape[1], "centred": bool(self.center), "settings": self}
         return DecomposedKernel(K, origin, centerer, **spectrum._asdict(), rounding=rounding, **settings)
 
