@@ -62,7 +62,8 @@ def draw_pair_data(draw: Draw, *, wild: float = 0.4, signs: bool | None = None) 
     kind = draw.choice(TARGETS if wild else TARGETS[:3])
     values = size * draw.rng.uniform(0.3, 4, size=m)
     if kind == "wide":
-        values = size * 10.0 ** draw.rng.uniform(-4, 4, size=m)
+        with np.errstate(over="ignore"):
+            values = np.nan_to_num(size * 10.0 ** draw.rng.uniform(-4, 4, size=m))
     elif kind != "near 1":
         values[draw.integer(0, m - 1)] = {"zero": 0.0, "negative": -1.0, "nan": np.nan}[kind]
     draw.note(target=kind)
