@@ -49,9 +49,9 @@ def make_preparation(X: Any, texts: list[str] | None = None, seed: int = 0) -> P
 
         categories = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES, sparse_output=False)
         own = [name for name in texts or [] if name in X.columns]
-        settings = {"specific_transformers": [(categories, own)]} if own else {}
-        vectorizer = TableVectorizer(high_cardinality=StringEncoder(random_state=seed), **settings)
-        steps.insert(0, ("columns", vectorizer))
+        specific = [(categories, own)] if own else []
+        encoder = StringEncoder(random_state=seed)
+        steps.insert(0, ("columns", TableVectorizer(high_cardinality=encoder, specific_transformers=specific)))
     return Pipeline(steps)
 
 
