@@ -30,7 +30,6 @@ __all__ = [
     "one_blas_thread",
     "resolve_execution",
     "sum_totals",
-    "threads_of_process",
 ]
 
 

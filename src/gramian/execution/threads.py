@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ContextDecorator
 from functools import cache, cached_property, partial
 from threading import Lock
 from time import perf_counter
@@ -252,7 +251,7 @@ def threads_of_process() -> int:
     Examples
     --------
     >>> from threadpoolctl import threadpool_limits
-    >>> from gramian.execution import threads_of_process
+    >>> from gramian.execution.threads import threads_of_process
     >>> with threadpool_limits(1):
     ...     threads_of_process()
     1
@@ -261,7 +260,7 @@ def threads_of_process() -> int:
 
 
 def one_blas_thread() -> BlasLimit:
-    """Return a context in which BLAS uses one thread; it is a decorator, too.
+    """Return a context in which BLAS uses one thread.
 
     Examples
     --------
@@ -274,8 +273,8 @@ def one_blas_thread() -> BlasLimit:
     return LIMIT
 
 
-class BlasLimit(ContextDecorator):
-    """A context, or decorator, in which BLAS uses one thread, until the last of those who entered it has left.
+class BlasLimit:
+    """A context in which BLAS uses one thread, until the last of those who entered it has left.
 
     To set and restore the number takes as long as an evaluation on some hundred samples; to enter again is free.
     """
