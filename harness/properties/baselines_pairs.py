@@ -93,8 +93,10 @@ def require_distance(model: Any, samples: Samples) -> None:
     size = float(np.abs(X).max() * np.abs(L).max())
     if size < float(np.finfo(samples.dtype).max) ** 0.5 / 100:
         explicit = np.array([np.sqrt(np.sum((L @ (X[i] - X[j])) ** 2)) for i, j in pairs])
-        # Images are rounded before they are subtracted.
-        rounding = 20 * L.size * samples.eps * size + L.size * float(np.finfo(samples.dtype).tiny)
+        # Images are rounded before they are subtracted; entries of L below the type's range lose digits, or vanish.
+        limits = np.finfo(samples.dtype)
+        lost = float(limits.tiny) + float(limits.smallest_subnormal) * float(np.abs(X).max())
+        rounding = L.size * (20 * samples.eps * size + lost)
         require_close("pair_distance", model.pair_distance(samples.X, pairs), explicit, 1.0, rounding)
         near = model.get_metric()(X[0], X[n - 1])
         require_close("get_metric", near, np.sqrt(np.sum((L @ (X[0] - X[n - 1])) ** 2)), 1.0, rounding)

@@ -223,6 +223,16 @@ def test_pretraining_extends_the_grid_if_the_best_step_is_at_its_edge(rng):
     assert result.history["cost"][-1] < 0.5 * result.history["cost"][0]
 
 
+@pytest.mark.parametrize("name", ["flat", "scaled", "polar"])
+def test_steps_from_a_stationary_start_are_not_in_units_of_rounding(name, rng):
+    x, y = rng.standard_normal(5), 1 + rng.random(5)
+    best = (x**2 @ y) / (x**2 @ x**2)  # the least squares of y = w x²
+    point = GEOMETRIES[name]().point(np.array([[best**0.5]]))
+    problem = Problem([Block(Array(x[:, None]), [Term(Each(5), y)])])
+    end = minimize(problem, Online(), point, max_iter=3, tol=0.0)
+    np.testing.assert_allclose(gram(end.point), best, rtol=1e-7)
+
+
 def test_an_epoch_that_diverges_is_repeated_with_shorter_steps(rng):
     problem = make_online_problem("each", rng)
     point = Flat().point(rng.standard_normal((D, R)))

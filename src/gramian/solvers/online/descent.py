@@ -192,8 +192,17 @@ class Online(Solver):
 
 
 def mean_gradient_norm(problem: Problem, point: Point, batch_size: int, batches: int = 64) -> float:
-    """Return the mean norm of the gradients of the first `batches` mini-batches at a point."""
+    """Return the mean norm of the gradients of the first `batches` mini-batches at a point.
+
+    If all measurements are one mini-batch and the point is stationary, that gradient is rounding, which is no unit for
+    steps: the mean over single measurements then stands in for it.
+    """
     m = len(problem.sampled.measurement)
     starts = range(0, m, batch_size)[:batches]
     norms = [problem.take(np.arange(i, min(i + batch_size, m))).evaluate(point).gradient_norm for i in starts]
-    return float(np.mean(norms))
+    mean = float(np.mean(norms))
+    if 1 < m <= batch_size:
+        single = mean_gradient_norm(problem, point, 1, batches)
+        if mean <= 1e2 * float(np.finfo(problem.dtype).eps) * single:
+            return single
+    return mean
