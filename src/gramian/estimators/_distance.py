@@ -21,7 +21,7 @@ from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._threshold import Calibration, best_threshold
 from gramian.measurements import Pairs
 from gramian.measurements.measurement import check_indices
-from gramian.supervision.checks import validate_order, validate_signs
+from gramian.supervision.checks import have_one_sign, validate_order, validate_signs
 from gramian.supervision.tuples import TUPLES, SignedTuples, read_tuples, samples_of_indices, validate_points
 from gramian.types import Matrix, Vector
 
@@ -356,7 +356,7 @@ def calibrate_on_pairs(learner: Any, X: Any, given: Any, calibration: Calibratio
 
     If all pairs are of one kind, the previous threshold is kept; None stands for no threshold.
     """
-    if len(np.unique(given.y)) > 1:
+    if not have_one_sign(given.y):
         distance = pair_lengths(X @ learner.components_.T.astype(X.dtype, copy=False), Pairs(given.pairs))
         learner.set_threshold(best_threshold(check_finite_distances(distance), given.y, calibration))
     elif before is not None:

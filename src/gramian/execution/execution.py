@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, reduce
+from functools import cache
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 __all__ = ["Execution", "Shards", "Team", "Work", "add_totals", "execution_for", "sum_totals"]
 
@@ -119,8 +121,10 @@ def returned_by(work: Work) -> Returned:
     return Returned(keeps, sums)
 
 
-def add_totals(total: Any, part: Any) -> Any:
+def add_totals(total: Any, part: Any, *, owned: bool = False) -> Any:
     """Return the sum of two totals: numbers and arrays are added, tuples field by field; None makes the sum None.
+
+    Where the first one is `owned`, a sum that nothing else refers to, its arrays are added to in place.
 
     Examples
     --------
@@ -131,8 +135,11 @@ def add_totals(total: Any, part: Any) -> Any:
     if total is None or part is None:
         return None
     if isinstance(total, tuple):
-        fields = [add_totals(a, b) for a, b in zip(total, part, strict=True)]
+        fields = [add_totals(a, b, owned=owned) for a, b in zip(total, part, strict=True)]
         return type(total)(*fields) if hasattr(total, "_fields") else tuple(fields)
+    alike = isinstance(total, np.ndarray) and isinstance(part, np.ndarray) and total.shape == part.shape
+    if owned and alike and total.dtype == part.dtype:
+        return np.add(total, part, out=total)
     return total + part
 
 
@@ -145,4 +152,8 @@ def sum_totals(totals: Iterable[Any]) -> Any:
     >>> sum_totals([1.0, 2.0]), sum_totals([1.0, None])
     (3.0, None)
     """
-    return reduce(add_totals, totals)
+    first, *others = totals
+    total = first
+    for part in others:
+        total = add_totals(total, part, owned=total is not first)
+    return total

@@ -111,11 +111,13 @@ class Threads:
         if pool is None:
             return [function(*item) for item in items]
         durations = Durations() if durations is None else durations
+        if durations.is_short(function):
+            return durations.time(function, items, here)
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
-        others = 0 if durations.is_short(function) else min(pool.count, len(sharing.waiting))
         futures: list[Future] = []
         try:
-            futures += [pool.submit(sharing.work_off, sharing.waiting.pop) for _ in range(others)]
+            for _ in range(min(pool.count, len(sharing.waiting))):
+                futures.append(pool.submit(sharing.work_off, sharing.waiting.pop))
             for i in here:
                 sharing.do(i)
             sharing.work_off(sharing.waiting.popleft)
@@ -164,6 +166,17 @@ class Durations:
     def is_short(self, function: Callable[..., Any]) -> bool:
         """Return True if the work is known to take less than the least time."""
         return self._seconds.get(getattr(function, "func", function), np.inf) < self.least
+
+    def time(self, function: Callable[..., Any], items: list[Any], left_out: Sequence[int]) -> list[Any]:
+        """Return function(*item) for every item, and remember its seconds, without those of the items left out."""
+        results, seconds = [], 0.0
+        for i, item in enumerate(items):
+            begin = perf_counter()
+            results.append(function(*item))
+            if i not in left_out:
+                seconds += perf_counter() - begin
+        self.note(function, seconds)
+        return results
 
     def note(self, function: Callable[..., Any], seconds: float) -> None:
         """Remember the seconds of a function; of a `partial`, those of what it calls."""

@@ -23,6 +23,7 @@ __all__ = [
     "check_contradictions",
     "check_samples",
     "has_partner",
+    "have_one_sign",
     "read_labels",
     "validate_anchor_weight",
     "validate_labels",
@@ -192,7 +193,7 @@ def validate_quadruplets(quadruplets: Any, n_samples: int) -> Matrix:
 
 def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
     """Raise a ValueError if the upper bound of a pair is below its lower bound; equalities may be noisy."""
-    first, second = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
+    first, second = (order(pairs[:, 0], pairs[:, 1]).astype(np.int64) for order in (np.minimum, np.maximum))
     group = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
     upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)
     np.minimum.at(upper, group[sense < 0], target[sense < 0])
@@ -248,9 +249,14 @@ def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
             f"y must be +1 (same) or -1 (different), one for each pair; y[{bad[0]}] = {signs[bad[0]]}. "
             "Squared distances are given as target=."
         )
-    if both and len(np.unique(signs)) < 2:
+    if both and have_one_sign(signs):
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
     return signs
+
+
+def have_one_sign(signs: Vector) -> bool:
+    """Return True if all signs (m,) are the same, or there are none."""
+    return bool((signs == signs[:1]).all())
 
 
 def validate_order(y: Any, m: int, name: str) -> Vector:

@@ -17,6 +17,7 @@ from gramian.situation import SignedPairs, Situation
 from gramian.supervision.checks import (
     PairTargets,
     check_contradictions,
+    have_one_sign,
     validate_pairs,
     validate_signs,
     validate_target,
@@ -118,12 +119,12 @@ class GivenPairs(Supervision):
             raise ValueError("y stands in place of target and sense. Give one or the other.")
         both = self.earlier is None and self.bounds is None and not self.one_kind
         signs = validate_signs(self.y, len(pairs), both=False)
-        if both and len(np.unique(signs)) < 2:
+        if both and have_one_sign(signs):
             raise ValueError(
                 f"y is {signs[0]:+g} for every pair. Give pairs of both kinds, or bounds=, squared distances for both."
             )
         signs = signs[used]
-        if both and len(np.unique(signs)) < 2:
+        if both and have_one_sign(signs):
             raise ValueError("y has one sign only where sample_weight is above 0. Weigh near and far pairs.")
         return replace(valid, y=signs)
 
@@ -135,7 +136,7 @@ class GivenPairs(Supervision):
     @property
     def signed(self) -> SignedPairs | None:
         """The pairs with their signs, if there are near and far ones."""
-        if self.y is None or len(np.unique(self.y)) < 2:
+        if self.y is None or have_one_sign(self.y):
             return None
         return SignedPairs(self.pairs, self.y, self.sample_weight)
 
@@ -157,7 +158,7 @@ class GivenPairs(Supervision):
         scaled = replace(self, target_unit=unit)
         if self.y is None:
             return Begun(scaled.resolve_targets(None), start)
-        earlier = self.earlier if len(np.unique(self.y)) < 2 else None
+        earlier = self.earlier if have_one_sign(self.y) else None
         squared = pair_distances(situation.features, start, self.pairs, situation.execution)
         return Begun(scaled.resolve_targets(squared, None if earlier is None else earlier.times(unit)), start)
 
