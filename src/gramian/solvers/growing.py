@@ -121,8 +121,9 @@ class Growing:
         """Return nested random subsets of the given sizes, largest first; `sizes` is ascending."""
         rng, nested = np.random.default_rng(self.seed), [problem]
         for size in reversed(sizes):
-            rows = rng.permutation(len(nested[-1].sampled.measurement))[:size]
-            nested.append(nested[-1].take(np.sort(rows)))
+            drawn = np.zeros(len(nested[-1].sampled.measurement), bool)
+            drawn[rng.choice(len(drawn), size, replace=False, shuffle=False)] = True
+            nested.append(nested[-1].take(np.flatnonzero(drawn)))
         return nested[1:]
 
     def solve_subset(
