@@ -264,14 +264,15 @@ def test_rounds_of_triplets_grow(rng, monkeypatch):
     X = rng.standard_normal((300, 4)) + 4 * np.eye(4)[y]
     situation = Situation(Array(X), np.random.default_rng(0), labels=y)
     supervision = LabelTriplets(y).validate(300)
-    for start, sizes, anchors in ((np.eye(4, 2), [60, 60, 100, None], 60), (np.eye(4), [75, 75, 150, None], 70)):
+    low, full = (np.eye(4, 2), [60, 60, 100, None], [60, 70]), (np.eye(4), [75, 75, 150, None], [70, 300])
+    for start, sizes, (before, last) in (low, full):
         begun = supervision.begin(situation, start).supervision
         rows = [begun.subset(index) for index in range(4)]
         assert [None if drawn is None else len(drawn) for drawn in rows] == sizes
         assert not np.array_equal(rows[0], rows[1])
         for index in range(4):
             (term,) = begun.terms(situation, start, index)
-            assert len(term) == (anchors if index < 3 else 70)
+            assert len(term) == (before if index < 3 else last)
             term.check(300 if rows[index] is None else len(rows[index]))
     # A batch of a stream has one round, of all its samples.
     assert supervision.begin(situation, np.eye(4), resume=True).supervision.subset(0) is None

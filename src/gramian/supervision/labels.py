@@ -26,7 +26,8 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["LabelPairs", "LabelTriplets"]
 
-#: With more samples than this, the last round draws this number of anchors.
+#: With more samples than this, the last round draws this number of anchors at low rank. At full rank, where there is
+#: more to learn, all of its samples are anchors.
 ANCHORS = 20_000
 #: Each round before it then draws this number of anchors at low rank, and has at least as many samples as anchors.
 FEWER_ANCHORS = 10_000
@@ -153,8 +154,9 @@ class LabelTriplets(Supervision):
 
     def most_anchors(self, index: int) -> int:
         """Return the largest number of anchors of a round."""
-        fewer = len(self) > ANCHORS and self.rounds_after(index) and not self.full_rank
-        return FEWER_ANCHORS if fewer else ANCHORS
+        if self.full_rank:
+            return ANCHORS if self.rounds_after(index) else MOST_SAMPLES
+        return FEWER_ANCHORS if len(self) > ANCHORS and self.rounds_after(index) else ANCHORS
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round, ascending; None for all."""
@@ -165,7 +167,8 @@ class LabelTriplets(Supervision):
         drawn = rng.choice(n, size, replace=False)
         if self.sample_weight is not None:
             able = np.flatnonzero(self.sample_weight)
-            drawn = np.union1d(drawn, rng.choice(able, min(self.most_anchors(index), len(able)), replace=False))
+            most = min(self.most_anchors(index), ANCHORS, len(able))
+            drawn = np.union1d(drawn, rng.choice(able, most, replace=False))
         return with_every_class(drawn, self.labels, 2)
 
     def samples_of_round(self, situation: Situation, index: int) -> RoundSamples:
