@@ -5,8 +5,7 @@ An algorithm reads the data through two products only: `image`, which is X B, an
 
 To add a way to store data, write a class with the methods of `Features`. It needs no base class and no registration.
 
-Legend, here and in measurements, geometries and kernels: d features, r rank, m measurements, N samples,
-W = G Gᵀ, Z = X G, M = Σ slope_i X_i.
+Legend, here and elsewhere: d features, r rank, m measurements, N samples, W = G Gᵀ, Z = X G, M = Σ slope_i X_i.
 """
 
 from __future__ import annotations
@@ -159,8 +158,9 @@ class Array:
     def take(self, rows: Rows) -> Array:
         """Return the features of some rows; a view if rows is a slice."""
         # Where X is in C order, `take` needs half the time on rows of some ten entries; elsewhere it copies all of X.
-        plain = isinstance(rows, slice) or not self.X.flags.c_contiguous
-        return Array(self.X[rows] if plain else self.X.take(rows, axis=0))
+        if isinstance(rows, slice) or not self.X.flags.c_contiguous:
+            return Array(self.X[rows])
+        return Array(self.X.take(rows, axis=0))
 
     def dense(self) -> Matrix:
         """Return X itself, not a copy."""

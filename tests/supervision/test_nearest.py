@@ -5,7 +5,7 @@ import pytest
 
 from gramian._kernels import minima, reference_minima
 from gramian.supervision import nearest
-from gramian.supervision.nearest import PART, Ranges, Samples, nearest_samples
+from gramian.supervision.nearest import PART, Ranges, Samples, nearest_samples, nearest_to_queries
 
 
 def explicit(Z, classes, anchors, k, same):
@@ -101,3 +101,15 @@ def test_few_groups_are_looked_at_again(searched):
     _, far = least_distances(minima, samples, ranges)
     limits = np.sort(far, axis=1)[:, 9:10] + samples.rounding
     assert (far <= limits).sum() < 10.5 * len(far)
+
+
+@pytest.mark.parametrize("count", [1, 7, 500])
+@pytest.mark.parametrize("kind", ["plain", "integers"])
+def test_samples_nearest_to_queries_are_those_of_sorted_distances(kind, count, rng, dtype):
+    Z, queries = draw(kind, rng).astype(dtype), draw(kind, rng, 300).astype(dtype)
+    distances = np.sum((queries[:, None].astype(float) - Z) ** 2, axis=2)
+    wanted = np.argsort(distances, axis=1, kind="stable")[:, :count]
+    for scale in (1, 2.0**60):
+        np.testing.assert_array_equal(
+            nearest_to_queries(dtype.type(scale) * Z, dtype.type(scale) * queries, count), wanted
+        )

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gramian.coordinates import unit_of
 from gramian.estimators._blend import average_distances
 from gramian.estimators._learning import compute_start, learn_by_plan
 from gramian.estimators._rounds import with_labels
 from gramian.execution import execution_for
-from gramian.extremes import largest
 from gramian.situation import Situation
 from gramian.solvers import Journal
 from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
 from gramian.supervision.checks import has_partner
 from gramian.supervision.choice import LARGE
+from gramian.supervision.nearest import nearest_to_queries
 from gramian.supervision.sampling import with_every_class
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
@@ -358,17 +357,7 @@ class Trial:
         """
         # Trials have few samples: their images may come to the driver.
         queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
-        near = self.labels[nearest(self.situation.image(factor), queries, max(NEIGHBOURS))]
+        near = self.labels[nearest_to_queries(self.situation.image(factor), queries, max(NEIGHBOURS))]
         votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
         wrong = [votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth for k in NEIGHBOURS]
         return float(np.mean(np.average(wrong, axis=1, weights=self.weight_held_out)))
-
-
-def nearest(Z: Matrix, queries: Matrix, count: int) -> Matrix:
-    """Return the indices of the rows of Z (n, r) nearest to each query (m, r), at most `count`, nearest first."""
-    count, unit = min(count, len(Z)), Z.dtype.type(unit_of(largest(Z), 1))
-    # Neighbours do not depend on the scale; squares in units near 1 do not overflow.
-    Z, queries = Z * unit, queries * unit
-    distance = np.einsum("ij,ij->i", Z, Z) - 2 * np.dot(queries, Z.T)
-    found = np.argpartition(distance, count - 1, axis=1)[:, :count]
-    return np.take_along_axis(found, np.argsort(np.take_along_axis(distance, found, axis=1), axis=1), axis=1)

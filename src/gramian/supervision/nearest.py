@@ -14,7 +14,7 @@ from gramian._kernels.minima import LANES, WIDTH, nearest_in_groups, update_mini
 from gramian._kernels.neighbours import update_neighbours
 from gramian.types import Matrix, Vector
 
-__all__ = ["Nearest", "Samples", "nearest_samples"]
+__all__ = ["Nearest", "Samples", "nearest_samples", "nearest_to_queries"]
 
 # The numbers of anchors and samples of a tile: its products are read while they are in the cache.
 TILE = (128, 2048)
@@ -143,3 +143,26 @@ def scan_groups(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
         nearest_in_groups(samples.Z, samples.squares, samples.order, *ranges, minima, rounding, of_own, *lists)
         found.append(lists[1])
     return Nearest(*found)
+
+
+def nearest_to_queries(Z: Matrix, queries: Matrix, count: int) -> Matrix:
+    """Return the indices of the samples Z (n, r) nearest to each query (m, r), at most `count`, nearest first.
+
+    Of samples at the same distance, the one with the least index comes first.
+    """
+    # Neighbours do not depend on the scale; squares of numbers near 1 do not overflow.
+    exponent = -int(np.frexp(np.abs(Z).max(initial=0))[1])
+    Z, queries = (np.ldexp(part.astype(np.float64), exponent) for part in (Z, queries))
+    squares, order = np.einsum("ij,ij->i", Z, Z), np.arange(len(Z))
+    indices = np.full((len(queries), min(count, len(Z))), -1)
+    distances = np.full(indices.shape, np.inf)
+    # Queries are not among the samples, and all of these are of one kind, the second.
+    none, zero = np.full(len(queries), -1), np.zeros(len(queries), np.intp)
+    for begin in range(0, len(queries), TILE[0]):
+        tile = slice(begin, begin + TILE[0])
+        no_list = (np.full((len(none[tile]), 1), np.inf), np.full((len(none[tile]), 1), -1))
+        for start in range(0, len(Z), TILE[1]):
+            products = np.dot(queries[tile], Z[start : start + TILE[1]].T)
+            ranges = (none[tile], zero[tile], zero[tile])
+            update_neighbours(products, squares, *ranges, order, start, *no_list, distances[tile], indices[tile])
+    return indices
