@@ -13,11 +13,11 @@ from gramian.losses import Huber, Linear, Logistic, Squared
 
 @pytest.fixture(autouse=True)
 def all_data_is_large(monkeypatch):
-    monkeypatch.setattr("gramian.coordinates.SMALL", 0)
+    monkeypatch.setattr("gramian.mapped.SMALL", 0)
 
 
 def test_small_data_is_centred_in_a_copy(rng, monkeypatch):
-    monkeypatch.setattr("gramian.coordinates.SMALL", 2**20)
+    monkeypatch.setattr("gramian.mapped.SMALL", 2**20)
     features = centre(rng.standard_normal((50, 3)) + 1)
     assert isinstance(features, Array)
     assert np.abs(features.X.mean(axis=0)).max() < 1e-14
@@ -35,6 +35,17 @@ def test_centring_copies_nothing_where_rounding_does_not_tell(rng, dtype):
     np.testing.assert_allclose(features.pull(S), exact.T @ S, atol=tol * 10)
     np.testing.assert_allclose(features.take(np.arange(5)).dense(), exact[:5], atol=tol)
     assert features.image(B).dtype == features.pull(S).dtype == dtype
+
+
+def test_large_numbers_are_brought_near_one_without_a_copy(rng, dtype):
+    X = (2e5 * (rng.standard_normal((3000, 4)) + 2)).astype(dtype)
+    units = units_of_regression(X, np.ones(3000))
+    assert units.data < 1e-4
+    for features in (centre(X, unit=units.data).features, Coordinates.in_units(X, units).features):
+        assert np.shares_memory(features.X, X)
+        assert 0.1 < np.abs(features.image(np.eye(4, dtype=dtype))).max() < 10
+    columns = X * np.array([1, 2.0**-20, 1, 1], dtype)
+    assert np.shares_memory(Coordinates.in_units(columns, units).equilibrated().features.X, columns)
 
 
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float64, 1e6), (np.float32, 100.0)])

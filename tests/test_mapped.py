@@ -19,7 +19,33 @@ def save(path, X):
 @pytest.fixture
 def no_size_is_small(monkeypatch):
     monkeypatch.setattr("gramian.mapped.SMALL", 0)
-    monkeypatch.setattr("gramian.coordinates.SMALL", 0)
+
+
+@pytest.mark.parametrize("scale", [2.0**-12, 2.0 ** np.arange(-2, 2), 2.0**90])
+def test_products_with_scaled_rows_have_the_bits_of_a_copy(scale, rng, dtype):
+    X = (rng.standard_normal((50, 4)) / scale).astype(dtype)
+    B, S = rng.standard_normal((4, 2)).astype(dtype), rng.standard_normal((50, 2)).astype(dtype)
+    features, copied = Mapped(X, scale), Array(X * np.asarray(scale).astype(dtype))
+    np.testing.assert_array_equal(features.image(B), copied.image(B))
+    np.testing.assert_array_equal(features.pull(S), copied.pull(S))
+    # Products of other types are computed in theirs, block by block.
+    wide = features.image(B.astype(np.float64))
+    assert wide.dtype == np.float64
+    np.testing.assert_allclose(wide, copied.dense() @ B.astype(np.float64), rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["cg", "online"])
+def test_a_large_array_of_large_numbers_is_fitted_as_a_small_one(solver, rng, monkeypatch):
+    X = 1e5 * (rng.standard_normal((300, 4)) + 1)
+    y, target = rng.integers(3, size=300), (X[:, 0] / 1e5) ** 2
+    found = []
+    for small in (2**25, 0):
+        monkeypatch.setattr("gramian.mapped.SMALL", small)
+        metric = MetricLearner(2, constraints="triplets", solver=solver, random_state=0).fit(X, y)
+        regressor = PSDRegressor(1, solver=solver, random_state=0).fit(X, target)
+        found.append((metric.components_, regressor.factor_))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8 * np.abs(one).max())
 
 
 def test_products_of_blocks(rng, dtype, monkeypatch):

@@ -18,7 +18,7 @@ from gramian.execution import Execution, Serial, execution_for
 from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
-from gramian.mapped import SMALL, Mapped, is_large_map
+from gramian.mapped import Mapped, is_large, is_map
 from gramian.span import Columns, Span, present_columns, span_of
 from gramian.types import Matrix, Vector
 
@@ -127,7 +127,7 @@ class Coordinates:
         if columns is None:
             return self
         X = samples_of(self.features)
-        if isinstance(self.features, Mapped) or is_large_map(X):
+        if isinstance(self.features, Mapped) or is_large(X):
             scale = columns * getattr(self.features, "scale", 1.0)
             return replace(self, features=Mapped(X, scale), columns=columns)
         scaled = X.multiply(columns).tocsr() if scipy.sparse.issparse(X) else X * columns.astype(X.dtype)
@@ -266,7 +266,7 @@ def scale_data(X: Any, unit: float) -> Features:
     """Return the features of vectors (n, d) times a unit; those of matrices (n, d, d) are the unit vectors."""
     if X.ndim == 3:
         return Identity(X.shape[1], X.dtype)
-    if unit != 1 and is_large_map(X) and 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype]:
+    if unit != 1 and is_large(X) and 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype]:
         return Mapped(X, unit)
     # The unit of a stream may be none of the numbers of a later call's type.
     dtype = X.dtype if 1 / LARGEST_UNIT[X.dtype] <= unit <= LARGEST_UNIT[X.dtype] else np.dtype(np.float64)
@@ -344,21 +344,19 @@ def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Fea
     """
     if hasattr(X, "centred"):
         return (X if unit == 1 else X * unit).centred()
-    large_map = is_large_map(X)
-    X = X if unit == 1 or large_map else X * X.dtype.type(unit)
+    X = X if unit == 1 or is_large(X) else X * X.dtype.type(unit)
     if scipy.sparse.issparse(X):
         features = as_features(X)
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
     execution = Serial() if execution is None else execution_for(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
     mean = execution.run(sum_rows, tiles)[1] / len(X)
-    if large_map:
-        mean = mean * unit
-        outweighs = mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean)
-        return Mapped(X, unit, mean) if outweighs else Centred(Array(X) if unit == 1 else Mapped(X, unit), mean)
-    if X.nbytes <= SMALL or mean_outweighs_spread(some_rows(X), mean):
+    if not is_large(X):
         return Array(X - mean.astype(X.dtype))
-    return Centred(Array(X), mean)
+    scaled = Mapped(X, unit, mean * unit)
+    if mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean * unit):
+        return scaled if is_map(X) else Array(scaled.dense())
+    return Centred(Array(X) if unit == 1 else Mapped(X, unit), mean * unit)
 
 
 def some_rows(X: Matrix) -> Matrix:

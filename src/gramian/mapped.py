@@ -1,32 +1,38 @@
-"""Features in a memory-mapped array: the file is read in blocks, and never copied as a whole."""
+"""Features in a memory-mapped array, or in a large one: they are changed as they are read, and never copied whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from mmap import mmap
 from typing import Any
 
 import numpy as np
 
-from gramian._kernels.rows import StoredRows
+from gramian._kernels.rows import StoredRows, dense_rows
 from gramian.features import Array, count_pieces
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Mapped", "check_map", "columns_of", "is_large_map", "is_map", "name_of_file"]
+__all__ = ["Mapped", "check_map", "columns_of", "is_large", "is_large_map", "is_map", "name_of_file"]
 
 #: The number of bytes up to which data is copied without a second thought.
 SMALL = 2**25
 #: The number of bytes that are read at a time.
 BLOCK = 2**26
+#: Scales from the inverse of this to this can be applied to the other factor of a product: no number leaves its range.
+LARGEST_SCALE = {np.dtype(np.float64): 2.0**300, np.dtype(np.float32): 2.0**40}
 
 
 class Mapped:
-    """Features x · scale - mean for the rows x of an array (N, d) in a file, which are changed as they are read.
+    """Features x · scale - mean for the rows x of an array (N, d), which are changed as they are read.
+
+    Without a mean, products with X itself have the same digits: the scale, powers of two, is applied to their other
+    factor, or to the result.
 
     Parameters
     ----------
     X : array, shape (N, d)
-        As a rule memory-mapped.
+        Memory-mapped, or large.
     scale : float or array, shape (d,)
         Powers of two.
     mean : array, shape (d,), optional
@@ -69,8 +75,18 @@ class Mapped:
         length = max(1, BLOCK // max(d * self.dtype.itemsize, 1))
         yield from (slice(start, min(start + length, n)) for start in range(0, n, length))
 
+    @cached_property
+    def factor(self) -> Matrix | None:
+        """The scale as a column, (d, 1) or (1, 1), that may be applied to another factor; None where it may not."""
+        largest = LARGEST_SCALE[self.dtype]
+        if self.mean is not None or not ((self.scale <= largest) & (self.scale >= 1 / largest)).all():
+            return None
+        return self.scale.reshape(-1, 1).astype(self.dtype)
+
     def image(self, B: Matrix) -> Matrix:
         """Return the product with B (d, k), shape (N, k)."""
+        if self.factor is not None and B.dtype == self.dtype:
+            return self.X @ (self.factor * B)
         Z = np.empty((self.shape[0], B.shape[1]), np.result_type(self.dtype, B.dtype))
         for rows in self.blocks():
             Z[rows] = self.change(self.X[rows]) @ B
@@ -78,6 +94,8 @@ class Mapped:
 
     def pull(self, S: Matrix) -> Matrix:
         """Return the product of the transpose with S (N, k), shape (d, k)."""
+        if self.factor is not None and S.dtype == self.dtype:
+            return self.factor * np.dot(S.T, self.X).T
         total = np.zeros((S.shape[1], self.shape[1]), np.result_type(self.dtype, S.dtype))
         for rows in self.blocks():
             total += np.dot(S[rows].T, self.change(self.X[rows]))
@@ -99,8 +117,26 @@ class Mapped:
         return self.change(self.X)
 
     def stored_rows(self, *, differences: bool) -> StoredRows | None:
-        """Return None: the rows are not stored as they are used."""
-        return None
+        """Return a copy of the rows as they are used; None for those of a file."""
+        return None if is_map(self.X) else self.copied_rows
+
+    @cached_property
+    def copied_rows(self) -> StoredRows:
+        """All rows, changed, in memory."""
+        return dense_rows(self.dense())
+
+
+def is_large(X: Any) -> bool:
+    """Return True for an array of more than 32 MB.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.mapped import is_large
+    >>> is_large(np.zeros((3, 2)))
+    False
+    """
+    return isinstance(X, np.ndarray) and X.nbytes > SMALL
 
 
 def is_large_map(X: Any) -> bool:
@@ -113,7 +149,7 @@ def is_large_map(X: Any) -> bool:
     >>> is_large_map(np.zeros((3, 2)))
     False
     """
-    return isinstance(X, np.ndarray) and X.nbytes > SMALL and is_map(X)
+    return is_large(X) and is_map(X)
 
 
 def is_map(X: Any) -> bool:

@@ -1,15 +1,18 @@
 """The choice between plans: which are tried, which is taken, and what is reported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner
-from gramian.estimators._blend import average_distances
+from gramian.estimators._blend import average_distances, learn_from_start
 from gramian.estimators._choice import Tally
 from gramian.features import Array
 from gramian.situation import Situation
+from gramian.solvers import Ending
 from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelStart, LabelTriplets, Plan
 
 
@@ -62,6 +65,33 @@ def test_a_fit_that_finds_nothing_better_than_its_start_says_so(rank, name, wine
     if rank is None:
         W = model.factor_ @ model.factor_.T
         np.testing.assert_allclose(W, W[0, 0] * np.eye(13), atol=1e-10 * W[0, 0])
+
+
+def test_a_start_that_a_stopping_rule_accepts_has_not_converged(rng):
+    X, y = np.repeat(np.eye(3), 20, axis=0) + 1e-3 * rng.standard_normal((60, 3)), np.repeat(np.arange(3), 20)
+    model = MetricLearner(init="lda", random_state=0).fit_supervised(X, LabelStart(y))
+    assert model.history_["cost"][-1] < 1e-6
+    assert (model.n_iter_, model.converged_) == (0, False)
+    assert model.message_.startswith("nothing was learned, as planned")
+
+
+def test_a_mean_has_converged_only_if_all_of_its_parts_have(wine, monkeypatch):
+    class Mean(LabelChoice):
+        def plans(self, rank, n_features):
+            return [super().plans(rank, n_features)[0]]
+
+    learn, converged = learn_from_start, []
+
+    def end_well_at_last(*args):
+        found = learn(*args)
+        converged.append(len(converged) == 2)
+        ending = Ending.CONVERGED if converged[-1] else Ending.EXHAUSTED
+        return found._replace(result=replace(found.result, ending=ending), planned=True)
+
+    monkeypatch.setattr("gramian.estimators._blend.learn_from_start", end_well_at_last)
+    model = MetricLearner(random_state=0).fit_supervised(wine[0], Mean(wine[1]))
+    assert converged == [False, False, True]
+    assert not model.converged_
 
 
 def test_the_mean_of_distances_is_that_of_matrices_of_one_unit(rng):

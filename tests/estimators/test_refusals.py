@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from gramian import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, baselines, estimators
 from gramian.baselines import ITML, LEGO, LMNN, POLA, LogDetKL
 from gramian.estimators.subspace import SubspaceTracker
+from gramian.solvers import GradientDescent
 from gramian.supervision import labelled_pairs, nearest_triplets, random_pairs
 
 PUBLIC = {name: getattr(package, name) for package in (estimators, baselines) for name in package.__all__}
@@ -289,3 +290,20 @@ def test_full_rank_of_wide_data_is_refused_where_the_span_is_left(rng):
         learner.partial_fit(X, y)
     with pytest.raises(ValueError, match=message):
         MetricLearner().fit_targets(X, rng.standard_normal(30))
+
+
+class Epochs(GradientDescent):
+    """A solver of one's own that runs epochs, without the step sizes of a stream."""
+
+    stops = False
+
+
+def test_a_solver_without_a_schedule_cannot_go_on_with_a_stream(rng):
+    X, y = rng.standard_normal((40, 3)), rng.random(40)
+    regressor = PSDRegressor(1, solver=Epochs(), random_state=0).fit(X, y)
+    metric = MetricLearner(1, constraints="triplets", solver=Epochs(), random_state=0).fit(X, y > 0.5)
+    for learner, targets in ((regressor, y), (metric, y > 0.5)):
+        before = learner.factor_
+        with pytest.raises(ValueError, match=r"^solver=Epochs\(.* has no schedule of step sizes"):
+            learner.partial_fit(X, targets)
+        assert learner.factor_ is before

@@ -24,7 +24,7 @@ from gramian import (
     Term,
     minimize,
 )
-from gramian.baselines import LMNN
+from gramian.baselines import ITML, LEGO, LMNN, POLA, KernelSpectralRegression, LogDetKL
 from gramian.execution import Serial, Threads, add_totals, resolve_execution, sum_totals
 from gramian.execution import one_blas_thread as limit_blas
 from gramian.execution.threads import LIMIT
@@ -296,20 +296,28 @@ DEFAULTS = {
     "mds": lambda X, y, c: SStressMDS(3, metric="euclidean", max_iter=5, random_state=0).fit(X),
     "subspace": lambda X, y, c: SubspaceTracker(3, random_state=0).fit(X),
     "lmnn": lambda X, y, c: LMNN(3, max_iter=5, random_state=0).fit(X, c),
+    "itml": lambda X, y, c: ITML(max_iter=3, random_state=0).fit(X, c),
+    "pola": lambda X, y, c: POLA(random_state=0).fit(X, c),
+    "lego": lambda X, y, c: LEGO(random_state=0).fit(X, c),
+    "logdet kernel": lambda X, y, c: LogDetKL(3, random_state=0).fit(X, c),
+    "spectral regression": lambda X, y, c: KernelSpectralRegression(3, random_state=0).fit(X, c),
 }
+
+
+LEARNED = ("factor_", "components_", "basis_", "embedding_")
 
 
 @pytest.mark.parametrize("fit", DEFAULTS.values(), ids=DEFAULTS)
 @pytest.mark.filterwarnings("ignore")
 def test_the_threads_of_blas_change_no_bit_of_a_fit(fit, rng):
-    X = rng.standard_normal((500, 60))
+    X = rng.standard_normal((500, 150))
     y = np.sum(X[:, :2] ** 2, axis=1)
     found = []
     for count in (1, 2):
         with threadpool_limits(count, "blas"):
             fitted = vars(fit(X, y, y > 1.4))
             assert (count_blas_threads(0)[1] == 0) == (count == 1)  # the limit is restored
-        found.append(next(fitted[name] for name in ("factor_", "components_", "basis_") if name in fitted))
+        found.append(next(fitted[name] for name in LEARNED if name in fitted))
     np.testing.assert_array_equal(*found)
 
 

@@ -13,6 +13,7 @@ from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.estimators._distance import calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
+from gramian.execution import one_blas_thread
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples
 from gramian.supervision.pairs import Bounds, read_bounds
@@ -69,7 +70,7 @@ def learn_from_pairs(
     If an exception is raised, the learner is unchanged.
     """
     before = getattr(learner, "threshold_", None)
-    with restore_on_failure(learner):
+    with restore_on_failure(learner), one_blas_thread():
         learner._check_settings()
         # partial_fit keeps the bounds of the first call.
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):

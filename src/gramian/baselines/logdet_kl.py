@@ -13,6 +13,7 @@ from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
+from gramian.execution import one_blas_thread
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import DecomposedKernel, kernel_pca
 from gramian.supervision.sampling import as_generator
@@ -152,7 +153,7 @@ class LogDetKL(KernelMap):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             X, y = self._read_labels(X, y)
             check_number("alpha", self.alpha, least=0, below=1)
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
@@ -180,7 +181,7 @@ class LogDetKL(KernelMap):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             X, constraints = self._read_pairs(X, pairs, target, sense)
             self._check_settings(X.shape[0])
             bad = np.flatnonzero((constraints.target == 0) & (constraints.sense <= 0))

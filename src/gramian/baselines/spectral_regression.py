@@ -12,6 +12,7 @@ from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import check_number
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
+from gramian.execution import one_blas_thread
 from gramian.starts.kernel_pca import DecomposedKernel, check_varies
 from gramian.starts.signs import align_signs
 from gramian.supervision import labelled_pairs
@@ -120,7 +121,7 @@ class KernelSpectralRegression(KernelMap):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             X, y = self._read_labels(X, y)
             n_pairs = resolve_n_pairs(y, self.n_pairs)
             self._check_settings(X.shape[0])
@@ -144,7 +145,7 @@ class KernelSpectralRegression(KernelMap):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
             pairs = validate_pairs(pairs, X.shape[0])
             same = validate_signs(y, len(pairs), both=False) > 0

@@ -20,6 +20,7 @@ from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._input_kernel import InputKernel
 from gramian.estimators._kernel_map import check_rank
+from gramian.execution import one_blas_thread
 from gramian.measurements import Pairs
 from gramian.starts.kernel_pca import check_varies
 from gramian.starts.signs import align_signs
@@ -129,7 +130,7 @@ class MaximumVarianceUnfolding(BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
+        with restore_on_failure(self), one_blas_thread():
             kernel = InputKernel.from_estimator(self)
             X = validate_input(self, X, **kernel.validation_options, ensure_min_samples=2)
             check_rank(self.rank, X.shape[0])

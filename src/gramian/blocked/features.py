@@ -22,10 +22,11 @@ from gramian.blocked.work import (
     sum_columns,
     take_block,
 )
-from gramian.coordinates import SMALL, mean_outweighs_spread
+from gramian.coordinates import mean_outweighs_spread
 from gramian.execution.dask import Dask
 from gramian.execution.held import Placed
 from gramian.extremes import Extremes
+from gramian.mapped import SMALL
 from gramian.objective import make_explicit
 from gramian.span import WIDE, Columns, should_drop_absent
 from gramian.types import Matrix, Rows, Vector

@@ -62,7 +62,8 @@ def learn_parts(learner: MetricLearner, situation: Situation, plan: Plan, rank: 
         learned.append(learn_from_start(learner, situation, part, rank, journal))
         if learned[-1].result.ending is Ending.HALTED:
             break
-    worst = next((each for each in learned if not (each.planned or each.result.converged)), learned[-1])
+    # What is said of the mean is said of the part that ended worst: neither by a rule, nor as planned.
+    worst = max(learned, key=lambda each: (not (each.planned or each.result.converged), not each.result.converged))
     factor = average_distances(situation, [each.result.point.G for each in learned])
     message = f"mean of {len(learned)} distances: {worst.result.message}"
     result = replace(worst.result, point=learner._resolve_geometry().point(factor), message=message)

@@ -78,7 +78,9 @@ def learn_by_plan(
             break
     message = describe_planned_end(result, supervision, resume)
     planned = bool(message) and result.stops
-    return Learned(replace(result, message=message) if message else result, begun.supervision, planned)
+    if message:
+        result = replace(result, message=message, ending=Ending.EXHAUSTED)
+    return Learned(result, begun.supervision, planned)
 
 
 def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | None:

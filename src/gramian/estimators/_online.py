@@ -12,7 +12,7 @@ from gramian.objective import Problem
 from gramian.solvers import SOLVERS, Journal, Result, minimize
 from gramian.solvers.online import Memory, Schedule
 
-__all__ = ["forget_outcome", "is_online", "learn_stream", "stream_unit"]
+__all__ = ["check_stream_solver", "forget_outcome", "is_online", "learn_stream", "stream_unit"]
 
 #: A call whose samples are larger or smaller than those of the stream by this factor has a unit of its own.
 LARGEST_CHANGE = 2.0**10
@@ -40,6 +40,15 @@ def is_online(solver: Any) -> bool:
     return not getattr(kind, "stops", True)
 
 
+def check_stream_solver(solver: Any) -> None:
+    """Raise a ValueError unless a solver has a schedule of step sizes, with which it goes on from call to call."""
+    if not hasattr(solver, "schedule"):
+        raise ValueError(
+            f"solver={solver!r} has no schedule of step sizes, with which a stream goes on. Choose solver='online', or "
+            "an Online object."
+        )
+
+
 def learn_stream(
     problem: Problem, point: Point, solver: Any, journal: Journal, rng: np.random.Generator, schedule: Schedule | None
 ) -> Result:
@@ -57,6 +66,7 @@ def learn_stream(
     schedule : Schedule or None
         The step sizes of the calls so far; None in the first call, which chooses them.
     """
+    check_stream_solver(solver)
     if schedule is None:
         with journal.phase(solver.start_phase):
             schedule = solver.schedule(problem, point, rng, solver.subset)

@@ -180,10 +180,10 @@ def round_length(supervision: Supervision, resume: bool) -> int | None:
 def describe_planned_end(result: Result, supervision: Supervision, resume: bool) -> str:
     """Return the message of a fit whose last round reached its length; "" for others."""
     length = round_length(supervision, resume)
+    if length == 0 and result.ending is not Ending.HALTED:
+        return "nothing was learned, as planned: the distance is that of the start"
     if result.ending is not Ending.EXHAUSTED or (result.stops and result.n_iter != length):
         return ""
-    if length == 0:
-        return "nothing was learned, as planned: the distance is that of the start"
     name = supervision.rounds_parameter
     rounds = "" if resume else f" in each of {f'{name}=' if name else ''}{supervision.n_rounds} rounds"
     if not result.stops:

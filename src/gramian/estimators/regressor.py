@@ -18,7 +18,7 @@ from gramian.estimators._blocks import open_data
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import resolve_part, resolve_rank, restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._online import learn_stream
+from gramian.estimators._online import check_stream_solver, learn_stream
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._regression import (
     Data,
@@ -301,6 +301,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         if solver.stops or not resume:
             growing = resolve_growing(self, solver, rng)
             return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
+        check_stream_solver(solver)
         in_order: Any = replace(solver, shuffle=False)  # type: ignore[type-var]
         return learn_stream(problem, point, in_order, journal, rng, None if stream is None else stream.schedule)
 

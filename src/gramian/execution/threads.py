@@ -155,12 +155,12 @@ class Durations:
 
     Parameters
     ----------
-    least : float
-        Work of fewer seconds stays in the calling thread.
+    least : float, optional
+        Work of fewer seconds stays in the calling thread; SHORT by default.
     """
 
-    def __init__(self, least: float = SHORT) -> None:
-        self.least = least
+    def __init__(self, least: float | None = None) -> None:
+        self.least = SHORT if least is None else least
         self._seconds: dict[Any, float] = {}
 
     def is_short(self, function: Callable[..., Any]) -> bool:
@@ -312,7 +312,8 @@ class BlasLimit:
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            self._inside -= 1
+            # A process that was forked off inside of the context has left it already.
+            self._inside = max(self._inside - 1, 0)
             if self._inside == 0 and self._limiter is not None:
                 self._limiter.restore_original_limits()
 
