@@ -68,12 +68,12 @@ def make_classes(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 @run_quietly()
 def main(n: int = 1_000_000, d: int = 256, rank: int = 5) -> list[Row]:
-    """Print the rise of the peak, and return its row; one round of the search, for the others are alike."""
+    """Print the rise of the peak, and return its row."""
     print_heading(f"Memory of MetricLearner({rank}).fit, {n} x {d}, float32")
     X, y = make_classes(n, d)
     MetricLearner(rank, random_state=0).fit(X[:3000], y[:3000])
     with PeakMemory() as memory:
-        MetricLearner(rank, n_rounds=2, random_state=0).fit(X, y)
+        MetricLearner(rank, random_state=0).fit(X, y)
     print(f"X has {X.nbytes / 1e9:.2f} GB; the peak rose by {memory.rise:.2f} GB")
     return [Row(f"memory beyond X, {n} x {d} float32", "X itself, GB", memory.rise, 0.35, at_most=True)]
 

@@ -100,7 +100,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
-        The maximum number of iterations of a batch solver; 15 in a round of triplets of labels, 20 of neighbourhoods.
+        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15, or 10 with
+        more than 20,000 samples; a round of neighbourhoods at most 20.
     tol : float
         A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
         or when the cost is at most tol times the cost of W = 0.
@@ -151,7 +152,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     n_iter_ : int
         The number of iterations in all rounds; of epochs for solver="online".
     converged_ : bool
-        True if a stopping rule holds in the last round, which is rare in rounds of 15 or 20 iterations.
+        True if a stopping rule holds in the last round, which is rare in rounds of at most 20 iterations.
     message_ : str
         Why the fit ended.
     history_ : dict of str to array
@@ -257,8 +258,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             Class labels: at least two classes, one of them with two samples. For pairs +1 (same) and -1 (different);
             this also sets `threshold_`. For triplets and quadruplets -1 exchanges near and far; None exchanges none.
         sample_weight : array, shape (n,) or (m,), optional
-            Weights of the samples as anchors: their triplets or neighbourhoods count so often, and pairs by the product
-            of the weights of both. Anchors of weight 0 are left out, and are still neighbours of others. Or weights of
+            Weights of the samples as anchors: their triplets or neighbourhoods are multiplied by them, a pair by the
+            product of both. Anchors of weight 0 are left out, and are still neighbours of others. Or weights of
             tuples.
         bounds : two floats, optional
             For pairs, and for labels if constraints="pairs": squared distances that near pairs should have at most, and

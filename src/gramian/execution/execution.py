@@ -77,7 +77,7 @@ class Team(Protocol):
 
 
 def execution_for(features: Any, execution: Any) -> Any:
-    """Return the execution of single sums over samples: one near the driver, if that is where the samples are.
+    """Return the given execution for samples in blocks on workers; for samples in memory, one on this machine.
 
     Examples
     --------
