@@ -67,6 +67,20 @@ def test_a_fit_that_finds_nothing_better_than_its_start_says_so(rank, name, wine
         np.testing.assert_allclose(W, W[0, 0] * np.eye(13), atol=1e-10 * W[0, 0])
 
 
+def test_a_plan_that_does_not_beat_the_start_but_may_by_chance_is_learned_with_a_warning(wine, monkeypatch):
+    errors = {"start": 0.10, "triplets": 0.105}
+    monkeypatch.setattr(
+        "gramian.estimators._choice.compare_plans",
+        lambda *args: {plan.name: errors.get(plan.name, 0.5) for plan in args[6]},
+    )
+    with pytest.warns(
+        UserWarning, match=r"has an error of 10.0%, and no plan a lower one.*'triplets' is learned still"
+    ):
+        model = MetricLearner(2, random_state=0).fit(*wine)
+    assert model.choice_.plan == "triplets"
+    assert model.n_iter_ > 0
+
+
 def test_a_start_that_a_stopping_rule_accepts_has_not_converged(rng):
     X, y = np.repeat(np.eye(3), 20, axis=0) + 1e-3 * rng.standard_normal((60, 3)), np.repeat(np.arange(3), 20)
     model = MetricLearner(init="lda", random_state=0).fit_supervised(X, LabelStart(y))

@@ -120,7 +120,7 @@ def choose_plan(
     errors = tally.means
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
     journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
-    warn_if_idle(best, errors)
+    warn_if_idle(best, [plan for plan in plans if plan.name in errors], errors)
     return Chosen(best, Choice(best.name, errors))
 
 
@@ -196,15 +196,20 @@ class Tally:
         return [plan for plan in self.plans if means[plan.name] <= limit]
 
 
-def warn_if_idle(best: Plan, errors: dict[str, float]) -> None:
-    """Warn if the plan is to learn nothing: no other beats the start or, at full rank, plain Euclidean distance."""
+def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> None:
+    """Warn if no plan that learns beats the start or, at full rank, plain Euclidean distance."""
     words = {"start": "the start, linear discriminants,", "euclid": "plain Euclidean distance"}
-    if best.name not in words:
-        return
+    idle = [plan.name for plan in plans if plan.name in words]
     learned, error = min(((name, value) for name, value in errors.items() if name not in words), key=itemgetter(1))
+    lowest = min(idle, key=errors.__getitem__, default=None)
+    if lowest is None or (best.name not in words and errors[lowest] >= error):
+        return
+    nothing = best.name in words
+    outcome = "Nothing is learned." if nothing else f"{best.name!r} is learned still: the difference may be chance."
+    named = best.name if nothing else lowest
     warn_user(
-        f"on held-out samples {words[best.name]} has an error of {errors[best.name]:.1%}, and no plan a lower one: "
-        f"{learned!r} has {error:.1%}. Nothing is learned. Give more samples, or change n_components.",
+        f"on held-out samples {words[named]} has an error of {errors[named]:.1%}, and no plan a lower one: "
+        f"{learned!r} has {error:.1%}. {outcome} Give more samples, or change n_components.",
         UserWarning,
     )
 

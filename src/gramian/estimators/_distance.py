@@ -37,9 +37,8 @@ NO_THRESHOLD = "no threshold is set. Call calibrate_threshold or set_threshold, 
 def judges_tuples(learner: Any) -> bool:
     """Return True if a threshold is set, or if the learner is fitted to triplets or quadruplets.
 
-    Else raise an AttributeError, as `available_if` expects; a NotFittedError if the learner is not fitted.
+    Else raise an AttributeError, as `available_if` expects.
     """
-    check_is_fitted(learner)
     if hasattr(learner, "threshold_") or hasattr(learner, "tuple_size_"):
         return True
     raise AttributeError(
@@ -56,8 +55,8 @@ def is_fitted(learner: Any) -> bool:
     return True
 
 
-def scores_tuples(learner: Any) -> bool:
-    """Return True if the learner judges tuples or is not fitted yet: searches look for `score` before they fit."""
+def may_judge_tuples(learner: Any) -> bool:
+    """Return True if the learner judges tuples or is not fitted yet: searches look for methods before they fit."""
     return not is_fitted(learner) or judges_tuples(learner)
 
 
@@ -222,7 +221,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         y = validate_signs(y, len(distance))
         return self.set_threshold(best_threshold(check_finite_distances(distance), y, calibration))
 
-    @available_if(judges_tuples)
+    @available_if(may_judge_tuples)
     def decision_function(self, X: Any, pairs: Any = None) -> Vector:
         """Return how well tuples agree with the distance, shape (m,).
 
@@ -241,6 +240,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _compare(self, X: Any, tuples: Any) -> Compared:
         """Return the distances of the near points of tuples, and what they should not exceed."""
+        check_is_fitted(self)
         X, tuples, y = self._read_tuples(X, tuples)
         if y is not None:
             raise ValueError(f"pairs has shape {np.shape(y)}; expected (m, 2), sample indices in each row.")
@@ -251,7 +251,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise AttributeError(NO_THRESHOLD)
         return Compared(near, self.threshold_)
 
-    @available_if(judges_tuples)
+    @available_if(may_judge_tuples)
     def predict(self, X: Any, pairs: Any = None) -> Vector:
         """Return +1 for pairs at distance `threshold_` or less, -1 for the others, shape (m,).
 
@@ -266,7 +266,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         near, far = self._compare(X, pairs)
         return np.where(near <= far, 1, -1) if isinstance(far, float) else order_of(near, far)
 
-    @available_if(scores_tuples)
+    @available_if(may_judge_tuples)
     def score(self, X: Any, pairs: Any = None, y: Any = None) -> float:
         """Return the area under the ROC curve of pairs, or the accuracy of triplets or quadruplets.
 
@@ -328,13 +328,15 @@ def order_of(near: Vector, far: Vector) -> Vector:
 def row_lengths(Z: Matrix) -> Vector:
     """Return the Euclidean lengths of the rows of Z, shape (m,)."""
     exponent = overflow_exponent(Z)
-    return np.ldexp(np.linalg.norm(np.ldexp(Z, -exponent) if exponent else Z, axis=1), exponent)
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.linalg.norm(np.ldexp(Z, -exponent) if exponent else Z, axis=1), exponent)
 
 
 def pair_lengths(Z: Matrix, pairs: Pairs) -> Vector:
-    """Return the Euclidean distances of pairs of rows of Z, shape (m,)."""
+    """Return the Euclidean distances of pairs of rows of Z, shape (m,); infinity where they overflow."""
     exponent = overflow_exponent(Z)
-    return np.ldexp(np.sqrt(pairs.predict(np.ldexp(Z, -exponent) if exponent else Z)), exponent)
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.sqrt(pairs.predict(np.ldexp(Z, -exponent) if exponent else Z)), exponent)
 
 
 def overflow_exponent(Z: Matrix) -> int:

@@ -100,8 +100,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
-        The maximum number of iterations of a batch solver. A round of triplets of labels has at most 15, or 10 with
-        more than 20,000 samples; a round of neighbourhoods at most 20.
+        The maximum number of iterations of a batch solver. A round from labels has at most 10 to 20.
     tol : float
         A batch solver stops when the relative decrease of the cost or the relative change of the factor is at most tol,
         or when the cost is at most tol times the cost of W = 0.
