@@ -261,3 +261,21 @@ def test_truth_values_of_a_csv_file_are_numbers(tmp_path):
     (batch,) = list(open_table(path))
     X = batch[0] if isinstance(batch, tuple) else batch
     np.testing.assert_array_equal(X, [[1.0, 2.0], [0.0, 4.0]])
+
+
+def test_a_file_of_more_columns_than_the_first_is_refused_by_name(tmp_path):
+    for name, header, row in (("a.csv", "x,y", "1,2"), ("b.csv", "x,extra,y", "1,7,2")):
+        (tmp_path / name).write_text(f"{header}\n{row}\n")
+    with pytest.raises(
+        ValueError, match=r"b\.csv has 1 columns that .*a\.csv does not have, the first of them 'extra'"
+    ):
+        open_table(tmp_path, "y")
+    assert [batch.X.tolist() for batch in open_table(tmp_path, "y", columns=["x"])] == [[[1.0]], [[1.0]]]
+
+
+def test_a_target_that_is_not_finite_is_named(tmp_path):
+    pandas, parquet = pytest.importorskip("pandas"), tmp_path / "t.parquet"
+    pandas.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0)}).replace({"y": {5.0: np.inf}}).to_parquet(parquet)
+    with pytest.raises(ValueError, match=r"t\.parquet: row 5, counted from 0, has the target inf\. Fill or drop it\."):
+        open_table(parquet, "y", batch_rows=4).to_npy(tmp_path)
+    assert not (tmp_path / "X.npy").exists()

@@ -260,3 +260,14 @@ def test_batches_whose_number_is_unknown(data):
             raise TypeError("no length")
 
     PSDRegressor(2, solver="online", random_state=0).fit_stream(Unknown(), progress=True)
+
+
+def test_samples_that_a_stream_kept_to_its_end_are_told(rng):
+    X, y = rng.standard_normal((120, 3)), np.repeat([0, 1, 2], 40)
+    batches = [(X[i : i + 20], y[i : i + 20]) for i in range(0, 120, 20)]
+    model = MetricLearner(2, random_state=0)
+    with pytest.warns(UserWarning, match=r"^the last 20 samples of the stream were kept, not learned from: they are"):
+        model.fit_stream(batches)
+    assert len(model.kept_.y) == 20
+    with pytest.warns(UserWarning, match="not learned from, so that the estimator is not fitted"):
+        clone(model).fit_stream(batches[:2])

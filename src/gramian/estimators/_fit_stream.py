@@ -13,6 +13,7 @@ from gramian._checkpoints import StreamCheckpoint
 from gramian.checks import check_number
 from gramian.estimators._available import available_if
 from gramian.estimators._checkpoint import open_stream
+from gramian.warn import warn_user
 
 __all__ = ["LearnsFromStreams"]
 
@@ -94,7 +95,23 @@ class LearnsFromStreams:
                 reporter.close()
         if checkpoint is not None:
             checkpoint.remove()
+        warn_of_kept(self)
         return self
+
+
+def warn_of_kept(estimator: Any) -> None:
+    """Warn if the last samples or tuples of a stream were kept, and nothing was learned from them."""
+    kept, tuples = getattr(estimator, "kept_", None), getattr(estimator, "kept_tuples_", {})
+    parts = [] if kept is None else [f"{len(kept.y)} samples"]
+    parts += [f"{len(chunk.tuples)} {name}" for name, chunk in tuples.items()]
+    if not parts:
+        return
+    fitted = "" if hasattr(estimator, "components_") else ", so that the estimator is not fitted"
+    warn_user(
+        f"the last {' and '.join(parts)} of the stream were kept, not learned from{fitted}: they are of one kind, or "
+        "too few. Mix the classes in the stream, or go on with partial_fit.",
+        UserWarning,
+    )
 
 
 def check_repeatable(batches: Any, n_epochs: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 __all__ = [
     "Layout",
+    "check_no_more_columns",
     "check_same_layout",
     "find_files",
     "format_of",
@@ -151,6 +152,17 @@ def read_layout(file: Path, columns: list[str], target: str | None) -> Layout:
     widths = [kind.list_size if is_list(kind) else 1 for kind in kinds]
     text = "" if target is None else "text" if is_text(schema.field(target).type) else "number"
     return Layout(widths, np.dtype(np.float32 if single else np.float64), text)
+
+
+def check_no_more_columns(file: Path, names: Iterable[str], columns: Sequence[str], first: Path) -> None:
+    """Raise a ValueError that names a column of a file that the first file of a table does not have."""
+    known = set(columns)
+    more = [name for name in names if name not in known]
+    if more:
+        raise ValueError(
+            f"{file} has {len(more)} columns that {first} does not have, the first of them {more[0]!r}. Give all files "
+            "the same columns, or name those to read by columns=."
+        )
 
 
 def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gramian.checks import FLOATS, check_number
 from gramian.tables.files import (
+    check_no_more_columns,
     check_same_layout,
     find_files,
     format_of,
@@ -95,10 +96,13 @@ def open_table(
     if dtype is not None and np.dtype(dtype) not in FLOATS:
         raise ValueError(f"dtype={dtype!r} is not valid. Choose float32 or float64.")
     files = find_files(path)
-    columns = list(names_of(read_schema(files[0]), files[0], target)) if columns is None else list(columns)
+    given = columns is not None
+    columns = list(columns) if columns is not None else list(names_of(read_schema(files[0]), files[0], target))
     layout = read_layout(files[0], columns, target)
     kind = np.dtype(layout.dtype if dtype is None else dtype)
     for file in files[1:]:
+        if not given:
+            check_no_more_columns(file, names_of(read_schema(file), file, target), columns, files[0])
         check_same_layout(file, read_layout(file, columns, target), layout, files[0])
     if batch_rows is None:
         batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * sum(layout.widths))))
@@ -278,6 +282,11 @@ def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
     if str(column.type).startswith("dictionary"):
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ValueError(
+            f"{file}: row {first_row + row}, counted from 0, has the target {values[row]}. Fill or drop it."
+        )
     if values.dtype != object:
         return values
     values = values.astype(str)
