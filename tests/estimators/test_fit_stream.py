@@ -270,4 +270,4 @@ def test_samples_that_a_stream_kept_to_its_end_are_told(rng):
         model.fit_stream(batches)
     assert len(model.kept_.y) == 20
     with pytest.warns(UserWarning, match="not learned from, so that the estimator is not fitted"):
-        clone(model).fit_stream(batches[:2])
+        MetricLearner(2, random_state=0).fit_stream(batches[:2])

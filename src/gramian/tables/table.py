@@ -283,10 +283,9 @@ def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise ValueError(
-            f"{file}: row {first_row + row}, counted from 0, has the target {values[row]}. Fill or drop it."
-        )
+        bad = int(np.argmin(np.isfinite(values)))
+        row = first_row + bad
+        raise ValueError(f"{file}: row {row}, counted from 0, has the target {values[bad]}. Fill or drop it.")
     if values.dtype != object:
         return values
     values = values.astype(str)
