@@ -279,3 +279,12 @@ def test_a_target_that_is_not_finite_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet: row 5, counted from 0, has the target inf\. Fill or drop it\."):
         open_table(parquet, "y", batch_rows=4).to_npy(tmp_path)
     assert not (tmp_path / "X.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"), [([], "at least one"), (["x", "x"], "named twice"), (["x", "y"], "target")]
+)
+def test_columns_to_read_are_names_each_once(columns, why, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(ValueError, match=why):
+        open_table(tmp_path / "a.csv", "y", columns=columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, time, timedelta
 from numbers import Complex, Integral, Real
 from typing import Any
@@ -39,9 +40,17 @@ def check_number(
     wanted = f"{'an integer' if integer else 'a finite number' if least == -np.inf else 'a number'}"
     wanted += "" if least == -np.inf else f" {'above' if strict else 'of at least'} {least}"
     wanted += "" if below is None else f" and below {below}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(float(value))
+    fits = isinstance(value, kind) and not isinstance(value, bool) and is_finite(value)
     if not fits or value < least or (strict and value == least) or (below is not None and value >= below):
         raise ValueError(f"{name}={value!r} is not valid. Choose {wanted}.")
+
+
+def is_finite(value: Any) -> bool:
+    """Return True for a finite number within the range of float64; integers of Python go beyond it."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def as_numbers(name: str, value: Any) -> Vector:

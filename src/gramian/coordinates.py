@@ -38,6 +38,8 @@ __all__ = [
 NEAR = 2.0**10
 # Costs are reported in the user's units if these change them by no more than this factor.
 SMALLEST_COST = 1e-280
+#: Units have inverses, and squares of their roots, that are numbers.
+LEAST_EXPONENT = -1020
 LARGEST_UNIT = {np.dtype(np.float64): 2.0**1000, np.dtype(np.float32): 2.0**120}
 # The number of rows or columns that are worked on at a time.
 ROWS = 4096
@@ -284,7 +286,8 @@ def unit_of(size: float, multiple: int) -> float:
     """
     if not 0 < size < np.inf or 1 / NEAR <= size <= NEAR:
         return 1.0
-    return 2.0 ** -(multiple * round(np.log2(size) / multiple))
+    # The inverse of a number below the normal range would be infinite.
+    return 2.0 ** -max(multiple * round(np.log2(size) / multiple), LEAST_EXPONENT)
 
 
 def column_units(features: Features, sizes: Vector | None = None) -> Vector | None:

@@ -96,6 +96,9 @@ MISTAKES = {
     "too many to show": (["neighbours", "arrays.skops", "data.npz"], "60 queries are too many to show"),
     "folds": (["evaluate", "data.npz", "--folds", "21"], "--folds 21 is not possible: the largest class has 20 rows"),
     "not square": (["embed", "known.csv"], "190 rows and 3 columns; a matrix of distances has as many rows"),
+    "empty distances": (["embed", "nothing.csv"], "nothing.csv is empty. Give a matrix of distances"),
+    "model over data": (["fit", "data.npz", "-r", "1", "-o", "data.npz"], "is the file that is read: it would be"),
+    "map over data": (["transform", "arrays.skops", "data.npz", "-o", "./data.npz"], "is the file that is read"),
     "text as distances": (["embed", "data.csv"], "data.csv should hold numbers only"),
     "image shape": (["report", "arrays.skops", "data.npz", "--image-shape", "8"], "not of the form HEIGHTxWIDTH"),
 }

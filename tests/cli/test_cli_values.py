@@ -176,3 +176,25 @@ def test_a_report_may_use_a_column_that_is_a_feature(folder):
 def test_tables_show_no_characters_that_control_a_terminal(capsys):
     print_table(["name"], [["a\x1b[2Jb"]])
     assert "\x1b[2J" not in capsys.readouterr().out
+
+
+def test_labels_that_are_different_texts_are_different_classes(tmp_path):
+    path = tmp_path / "labels.csv"
+    for labels, wanted in (
+        (["007", "7", "8"], ["007", "7", "8"]),
+        (["1.0", "1", "2"], ["1.0", "1", "2"]),
+        (["3.0", "1.0", "2.0"], [3, 1, 2]),
+        (["10000000000000000001", "10000000000000000002", "3"], ["10000000000000000001", "10000000000000000002", "3"]),
+    ):
+        path.write_text("a,label\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
+        assert load_table(path, Reading("label")).y.tolist() == wanted
+
+
+def test_numbers_far_from_zero_keep_their_differences(rng, tmp_path):
+    z = rng.standard_normal(200)
+    frame = pd.DataFrame({"seconds": (1.7e9 + 10 * z).astype(np.int64), "plain": z, "gone": z})
+    frame.loc[3, "gone"] = np.nan
+    found = fit_preparation(frame, Reading()).transform(frame)
+    assert np.asarray(found).shape == (200, 3)
+    for column in np.asarray(found).T:
+        assert np.corrcoef(column, z)[0, 1] > 0.98

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from gramian import MetricLearner
 from gramian.baselines import ITML, LEGO, LMNN, POLA
+from gramian.estimators._distance import Metric
 from gramian.supervision import labelled_pairs
 
 LEARNERS = [
@@ -172,3 +173,10 @@ def test_the_inverse_map_ignores_directions_below_the_rounding_of_its_samples(si
     if dtype == np.float32:
         rounded = Z + np.array([0, 0, 1e-6], dtype)
         assert np.abs(model.inverse_transform(rounded)).max() < 10 * np.abs(X).max()
+
+
+def test_a_metric_of_two_vectors_has_the_range_of_numbers():
+    metric = Metric(np.array([[1.0, 0.0]]))
+    for size in (1e-200, 1.0, 1e200):
+        assert metric([3 * size, 0], [size, 5]) == pytest.approx(2 * size)
+    assert metric([3e200, 0], [0, 0], squared=True) == np.inf

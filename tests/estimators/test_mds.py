@@ -405,3 +405,9 @@ def test_an_invalid_update_leaves_the_embedding_unchanged(points):
 def test_a_geometry_without_a_scale_is_refused():
     with pytest.raises(ValueError, match="has no scale"):
         SStressMDS(geometry="grassmann").fit(1.0 - np.eye(5))
+
+
+def test_samples_far_from_the_origin_have_the_same_map(rng):
+    X = rng.standard_normal((20, 2))
+    near, far = (SStressMDS(2, metric="euclidean", random_state=0).fit_transform(each) for each in (X, X + 1e8))
+    np.testing.assert_allclose(np.abs(far), np.abs(near), atol=1e-5)

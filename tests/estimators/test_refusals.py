@@ -307,3 +307,34 @@ def test_a_solver_without_a_schedule_cannot_go_on_with_a_stream(rng):
         with pytest.raises(ValueError, match=r"^solver=Epochs\(.* has no schedule of step sizes"):
             learner.partial_fit(X, targets)
         assert learner.factor_ is before
+
+
+@pytest.mark.parametrize("value", ["x", np.nan, [2], 10**400])
+def test_a_rank_that_is_no_number_is_named(value, rng):
+    with pytest.raises(ValueError, match=r"^rank=.* is not valid\. Choose"):
+        PSDRegressor(value).fit(rng.standard_normal((20, 3)), rng.random(20))
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_iter", None), ("constraints", []), ("n_epochs", "x")])
+def test_settings_of_the_wrong_type_are_named(name, value, rng):
+    with pytest.raises(ValueError, match=rf"^{name}=.* is (not valid|unknown)\. Choose"):
+        MetricLearner(1, **{name: value}).fit(rng.standard_normal((20, 3)), np.arange(20) % 2)
+
+
+def test_a_pair_of_both_signs_is_refused_whatever_its_distance(rng):
+    with pytest.raises(ValueError, match=r"^pairs\[0\] = \(0, 1\) is contradicted by another entry"):
+        MetricLearner(1).fit_pairs(rng.standard_normal((5, 3)), [[0, 1], [1, 0]], [1, -1])
+
+
+def test_no_tuples_cannot_be_scored(rng):
+    X = rng.standard_normal((6, 3))
+    model = MetricLearner(1, random_state=0).fit_pairs(X, [[0, 1], [2, 3], [4, 5]], [1, -1, 1])
+    with pytest.raises(ValueError, match="no tuples to score"):
+        model.score(X, np.zeros((0, 2), int), [])
+
+
+def test_numbers_below_the_normal_range_are_refused_or_fitted(rng):
+    X, y = rng.standard_normal((30, 2)), rng.random(30)
+    PSDRegressor(1, random_state=0).fit(X, 1e-320 * y)
+    with pytest.raises(ValueError, match=r"Scale the data\.$"):
+        PSDRegressor(1, random_state=0).fit(1e-310 * X, y)

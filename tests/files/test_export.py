@@ -181,3 +181,10 @@ def test_the_map_of_a_regressor_is_for_predictions(tmp_path):
     use = use_of_file(tmp_path / "map.npz")
     assert "squared norm of z" in use
     assert "distance" not in use
+
+
+def test_a_step_that_changes_the_images_is_refused(tmp_path):
+    pipeline = make_pipeline(MetricLearner(2, random_state=0), StandardScaler()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^StandardScaler after MetricLearner changes the images"):
+        gramian.export_map(pipeline, tmp_path / "map.npz")
+    gramian.export_map(pipeline[:-1], tmp_path / "map.npz")

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from gramian import PSDRegressor
 from gramian.starts import initial_factor
 
 from helpers import EXAMPLES, make_problem, rank_one, regression
@@ -58,3 +59,15 @@ def test_bad_names_are_refused(rng):
         initial_factor("lucky", rank_one(X, y), 2, rng)
     with pytest.raises(ValueError, match="init='pca' is unknown"):
         initial_factor("pca", make_problem(EXAMPLES["dense"](rng, np.float64), rng), 2, rng)
+
+
+@pytest.mark.parametrize("kind", ["two groups of features", "one feature at a time"])
+def test_features_that_occur_in_different_samples_are_all_learned(kind, rng):
+    if kind == "two groups of features":
+        X = np.kron(np.eye(2), rng.random((100, 3)))
+        y = X.sum(axis=1) ** 2
+    else:
+        X = np.eye(4)[rng.integers(4, size=200)]
+        y = X @ [1.0, 2.0, 3.0, 6.0]
+    for seed in range(3):
+        assert PSDRegressor(1, random_state=seed).fit(X, y).score(X, y) > 0.999

@@ -41,7 +41,7 @@ ROUND_LENGTH = 50
 #: The maximum number of distances in memory at a time.
 DISTANCES_IN_MEMORY = 2**22
 #: The most triplets that are all taken, if two rounds leave more than half of the objective to unknown ones.
-TRIPLETS_IN_MEMORY = 2**23
+TRIPLETS_IN_MEMORY = 10_000_000
 #: Of more triplets than this, one in STRIDE is used in the first rounds; a prime, so that impostors take turns.
 TRIPLETS_IN_PART, STRIDE = 2**20, 13
 #: Triplets whose distances differ by less than this number of margins are nearly violated.

@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 def run_demo(folder: Path) -> Outcome:
     """Run the demo: show a table, write pictures, a model and a report to a folder, and return the errors."""
     folder.mkdir(parents=True, exist_ok=True)
-    check_folder(folder / "digits.html", "--out")
+    check_folder(folder / "digits.html")
     begin = perf_counter()
     images = load_digits()
     train, test, labels, truth = train_test_split(images.data, images.target, random_state=0)

@@ -25,7 +25,7 @@ def embed_file(path: Path, out: Path, components: str, pairs: bool, seed: int) -
         raise Mistake(f"--components {components} is not a number of components. Give a number, or auto.")
     if out.suffix not in OUTPUTS:
         raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
-    check_folder(out)
+    check_folder(out, path)
     numbers = read_numbers(path)
     model = SStressMDS(components if components == "auto" else int(components), random_state=seed, verbose=1)
     with one_blas_thread():
@@ -83,6 +83,8 @@ def read_numbers(path: Path) -> Any:
         return numbers.astype(np.float64)
     import pandas as pd
 
+    if not path.stat().st_size:
+        raise Mistake(f"{path} is empty. Give a matrix of distances, or lines 'first,second,distance' with --pairs.")
     try:
         if kind == "parquet":
             frame = pd.read_parquet(path)

@@ -97,10 +97,10 @@ def check_request(request: Request) -> None:
             raise Mistake(f"There is no file {path}.")
     if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
         raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
-    check_folder(request.out)
+    check_folder(request.out, request.path, request.pairs, request.triplets)
     check_ending(request.out)
     if request.checkpoint is not None:
-        check_folder(request.checkpoint, "--checkpoint")
+        check_folder(request.checkpoint, request.path, option="--checkpoint")
 
 
 def open_execution(request: Request) -> Any:

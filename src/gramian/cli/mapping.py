@@ -34,7 +34,7 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     taken = next((name for name in keep if re.fullmatch(r"z\d+|Z|file", name)), None)
     if taken is not None:
         raise Mistake(f"--keep {taken} has the name of a column that is written. Rename it in {path}.")
-    check_folder(out)
+    check_folder(out, model_path, path)
     model = load_model(model_path)
     reading = reading_of(model, path, reading)
     with replaced_at_the_end(out) as part, open_writer(part, out.suffix) as writer:
@@ -202,7 +202,7 @@ def find_neighbours(
     if out is not None:
         if out.suffix != ".csv":
             raise Mistake(f"--out {out}: neighbours are written as CSV. Its name should end with .csv.")
-        check_folder(out)
+        check_folder(out, model_path, path, queries)
     model = load_model(model_path)
     Z = map_all(model, path, reading)
     asked = Z if queries is None else map_all(model, queries, reading)

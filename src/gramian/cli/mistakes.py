@@ -12,9 +12,15 @@ class Mistake(Exception):
     """Something the user can mend: the message says what, where, and what to do."""
 
 
-def check_folder(path: Path, option: str = "--out") -> None:
-    """Raise a Mistake unless a file can be made at the path: better before a long fit than after it."""
+def check_folder(path: Path, *inputs: Path | None, option: str = "--out") -> None:
+    """Raise a Mistake unless a file can be made at the path: better before a long fit than after it.
+
+    It must not take the place of one of the `inputs`, files that are read.
+    """
     folder = path.absolute().parent
+    for other in inputs:
+        if other is not None and other.resolve() == path.resolve():
+            raise Mistake(f"{option} {path} is the file that is read: it would be replaced. Choose another name.")
     if path.is_dir():
         raise Mistake(f"{option} {path} is a folder. Give the name of a file in it.")
     if not folder.is_dir():

@@ -33,6 +33,8 @@ __all__ = [
 
 #: Of a column of text that the user names, the number of categories with a number of their own.
 MOST_CATEGORIES = 40
+#: The largest rounding error of a column in float32, as a share of its standard deviation.
+LARGEST_LOSS = 1e-4
 
 
 def make_preparation(X: Any, texts: list[str] | None = None, seed: int = 0) -> Pipeline:
@@ -49,10 +51,24 @@ def make_preparation(X: Any, texts: list[str] | None = None, seed: int = 0) -> P
 
         categories = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES, sparse_output=False)
         own = [name for name in texts or [] if name in X.columns]
-        specific = [(categories, own)] if own else []
+        specific: list[Any] = [(categories, own)] if own else []
+        # skrub turns numbers into float32: those far from 0, as times in seconds, would lose what tells them apart.
+        precise = [name for name in X.columns if name not in own and loses_digits(X[name])]
+        specific += [(StandardScaler(), precise)] if precise else []
         encoder = StringEncoder(random_state=seed)
         steps.insert(0, ("columns", TableVectorizer(high_cardinality=encoder, specific_transformers=specific)))
     return Pipeline(steps)
+
+
+def loses_digits(column: Any) -> bool:
+    """Return True for a column of numbers whose differences are lost in float32, at least in part."""
+    if getattr(column.dtype, "kind", "O") not in "iuf":
+        return False
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):
+        lost = np.abs(values - values.astype(np.float32)).max(initial=0)
+    return bool(len(values)) and bool(lost > LARGEST_LOSS * values.std())
 
 
 def fit_preparation(X: Any, reading: Reading) -> Pipeline:

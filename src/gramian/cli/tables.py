@@ -200,13 +200,17 @@ def check_dates(path: Path, name: str, known: Any, rows: Vector) -> None:
 
 
 def parse_labels(column: Any) -> Vector:
-    """Return labels as texts, or as whole numbers if all are; None where a label is missing."""
+    """Return labels as texts, or as whole numbers if all are, and none are the same number; None where one is missing.
+
+    The texts 007 and 7 are two labels, and remain texts. So do numbers of more digits than an integer has.
+    """
     import pandas as pd
 
     missing = column.isna().to_numpy()
     labels = np.array([None if gone else str(label) for label, gone in zip(column, missing, strict=True)], dtype=object)
     numbers = pd.to_numeric(column[~missing], errors="coerce")
-    if len(numbers) and numbers.notna().all() and (numbers == numbers.round()).all():
+    whole = len(numbers) and numbers.notna().all() and (numbers.abs() < 2**53).all() and (numbers % 1 == 0).all()
+    if whole and numbers.nunique() == len(set(labels[~missing])):
         labels[~missing] = numbers.astype(np.int64).to_numpy()
     return labels
 

@@ -140,6 +140,8 @@ def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
         check_number(name, getattr(learner, name), least=1, integer=True)
+    for name in ("max_iter", "n_epochs"):
+        check_number(name, getattr(learner, name), least=0, integer=True)
     for name in ("pull", "regularisation", "regularization", "shrinkage"):
         value = getattr(learner, name)
         if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.metrics import pairwise_distances
 
 from gramian._kernels.triangles import triangle_pack, triangle_pairs
 from gramian.checks import as_numbers, check_kind, check_number, check_powers, validate_weight
@@ -16,12 +17,31 @@ from gramian.starts.classical_scaling import Dissimilarities
 from gramian.supervision.checks import validate_pairs
 from gramian.types import Matrix, Vector
 
-__all__ = ["add_samples", "align", "check_and_connect", "merge_dissimilarities", "read_matrix", "read_pairs"]
+__all__ = [
+    "add_samples",
+    "align",
+    "check_and_connect",
+    "distances_of_samples",
+    "merge_dissimilarities",
+    "read_matrix",
+    "read_pairs",
+]
+
+#: Metrics that do not depend on the origin of the samples.
+INVARIANT = ("euclidean", "l2", "sqeuclidean")
 
 # An embedding whose size is off by this factor is rescaled.
 FAR = 1024.0
 # An embedding is shifted by at most this multiple of its size.
 LARGEST_SHIFT = 1e3
+
+
+def distances_of_samples(X: Matrix, metric: Any) -> Matrix:
+    """Return the distances (n, n) of samples (n, d) by a metric of scikit-learn, its name or a function."""
+    if isinstance(metric, str) and metric in INVARIANT:
+        # Differences of squares, by which they are computed, lose their digits far from the origin.
+        X = X - X.mean(axis=0)
+    return pairwise_distances(X, metric=metric)
 
 
 def read_matrix(X: Matrix, sample_weight: Any, squared: bool) -> Dissimilarities:

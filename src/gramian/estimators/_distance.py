@@ -285,6 +285,8 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         X, tuples, y = self._read_tuples(X, pairs, y)
         near, *far = self._tuple_distances(X, tuples)
+        if not len(near):
+            raise ValueError("there are no tuples to score. Give at least one.")
         if far:
             signs = 1 if y is None else validate_order(y, len(near), "tuples")
             return float(np.mean(signs == order_of(check_finite_distances(near), check_finite_distances(far[0]))))
@@ -373,8 +375,10 @@ class Metric:
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """Return the distance of u and v, or its square; both of shape (d,) or (1, d), the latter also sparse."""
-        z = self.components @ (self.read_vector("u", u) - self.read_vector("v", v))
-        return float(z @ z) if squared else float(np.sqrt(z @ z))
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = self.components @ (self.read_vector("u", u) - self.read_vector("v", v))
+            length = float(row_lengths(z[None])[0])
+            return length * length if squared else length
 
     def read_vector(self, name: str, vector: Any) -> Vector:
         """Return a vector (d,); raise a ValueError that names it if it has another shape than (d,) or (1, d)."""

@@ -58,7 +58,8 @@ class InputKernel(NamedTuple):
         X = subtract(X, origin)
         if self.precomputed:
             return X
-        if not (callable(self.kernel) or self.kernel in PAIRWISE_KERNEL_FUNCTIONS):
+        named_kernel = isinstance(self.kernel, str) and self.kernel in PAIRWISE_KERNEL_FUNCTIONS
+        if not (callable(self.kernel) or named_kernel):
             names = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
             raise ValueError(f"kernel={self.kernel!r} is unknown. Choose 'precomputed', {names}, or a function.")
         named = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.checks import validate_sense, validate_weight
+from gramian.checks import check_number, validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import resolve_rank, validate_input
@@ -135,6 +135,8 @@ def balance_columns(coordinates: Coordinates, geometry: Any, solver: Solver, ext
 def leave_out_zeros(estimator: Any, coordinates: Coordinates, solver: Solver) -> Coordinates:
     """Return coordinates without features that are always 0, where no start, rank or certificate depends on them."""
     rank, init = estimator.rank, estimator.init
+    if rank is not None and not is_auto(rank):
+        check_number("rank", rank, least=1, integer=True)
     fixed = rank is None or is_auto(rank) or not isinstance(init, str) or estimator.certificate
     return coordinates if fixed or not solver.stops else coordinates.without_zero_columns(int(rank))
 

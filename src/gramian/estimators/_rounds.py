@@ -54,7 +54,7 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
         Squared distances for constraints="pairs".
     """
     kinds = {name: kind for name, kind in SUPERVISIONS.items() if kind.from_labels}
-    if learner.constraints not in kinds:
+    if not isinstance(learner.constraints, str) or learner.constraints not in kinds:
         *names, last = (repr(name) for name in kinds)
         raise ValueError(f"constraints={learner.constraints!r} is unknown. Choose {', '.join(names)} or {last}.")
     supervision: Any = kinds[learner.constraints].from_learner(y, learner)

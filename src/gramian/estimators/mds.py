@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
 
 from gramian.checks import check_powers
 from gramian.coordinates import Coordinates
@@ -18,6 +17,7 @@ from gramian.estimators._dissimilarities import (
     add_samples,
     align,
     check_and_connect,
+    distances_of_samples,
     merge_dissimilarities,
     read_matrix,
     read_pairs,
@@ -317,7 +317,7 @@ class SStressMDS(PSDEstimator):
         if isinstance(self.metric, str) and not self._is_precomputed():
             check_powers("X", X, 2)
         with journal.phase("dissimilarities"):
-            X = X if self._is_precomputed() else pairwise_distances(X, metric=self.metric)
+            X = X if self._is_precomputed() else distances_of_samples(X, self.metric)
             return read_matrix(X, sample_weight, self.squared)
 
     def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:

@@ -240,7 +240,8 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         """Return all combinations of ranks, ascending, and penalties; raise a ValueError if a parameter is invalid."""
         if len(folds) < 2:
             raise ValueError(f"cv={self.cv!r} gives {len(folds)} folds. Choose at least 2.")
-        check_number("verbose", int(self.verbose), least=0, integer=True)
+        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
+        check_number("verbose", verbose, least=0, integer=True)
         d = self.n_features_in_
         n = min(task.samples(fold.train).shape[0] for fold in folds)
         prices = []

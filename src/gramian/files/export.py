@@ -129,8 +129,14 @@ def collect(estimator: Any) -> Collected:
             f"estimator={type(estimator).__name__} has no estimator of gramian. Give one, or a pipeline of one, "
             "or a search that was fitted."
         )
-    earlier, learner = steps[:last], steps[last]
+    earlier, learner, later = steps[:last], steps[last], steps[last + 1 :]
     check_is_fitted(learner)
+    changing = [type(step).__name__ for step in later if not hasattr(step, "predict")]
+    if changing:
+        raise ValueError(
+            f"{changing[0]} after {type(learner).__name__} changes the images, and is not part of the map. Export the "
+            "pipeline without it, pipeline[:-1], or put it before the learner."
+        )
     components = components_of(learner)
     dtype = components.dtype
     weight = components.astype(np.float64)

@@ -14,6 +14,9 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["spectral_start"]
 
+# Features whose part of the start is below the first share of the largest get random numbers of the second share: those
+# that occur in other samples than the leading ones would have no gradient.
+NO_PART, SMALL_PART = 1e-6, 0.05
 # Up to this dimension a d x d matrix is cheaper to form than to ask for products with.
 LARGEST_FORMED = 500
 
@@ -30,7 +33,12 @@ def spectral_start(situation: Situation, rank: int) -> Matrix:
     # Directions that the targets say nothing of are drawn from the span of the data, where they have a gradient.
     poor = values <= 0.05 * max(float(values[0]), 0.0)
     share = np.sqrt(np.maximum(values / values[0], 0.05)) if values[0] > 0 else np.ones_like(values)
-    return np.where(poor, share * random_in_span(problem, rank, rng), share * vectors)
+    start = np.where(poor, share * random_in_span(problem, rank, rng), share * vectors)
+    parts = np.linalg.norm(start, axis=1)
+    absent = parts <= NO_PART * parts.max()
+    if absent.any():
+        start[absent] = SMALL_PART * random_in_span(problem, rank, rng)[absent]
+    return start
 
 
 class TargetMoment(NamedTuple):

@@ -191,14 +191,17 @@ def validate_quadruplets(quadruplets: Any, n_samples: int) -> Matrix:
     return index
 
 
-def check_contradictions(pairs: Matrix, target: Vector, sense: Vector) -> None:
-    """Raise a ValueError if the upper bound of a pair is below its lower bound; equalities may be noisy."""
+def check_contradictions(pairs: Matrix, target: Vector, sense: Vector, *, signs: bool = False) -> None:
+    """Raise a ValueError if the upper bound of a pair is below its lower bound; equalities may be noisy.
+
+    If they stand for `signs`, bounds of one pair contradict each other even if they are the same number.
+    """
     first, second = (order(pairs[:, 0], pairs[:, 1]).astype(np.int64) for order in (np.minimum, np.maximum))
     group = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
     upper, lower = np.full(group.max() + 1, np.inf), np.full(group.max() + 1, -np.inf)
     np.minimum.at(upper, group[sense < 0], target[sense < 0])
     np.maximum.at(lower, group[sense > 0], target[sense > 0])
-    bad = np.flatnonzero((lower > upper * (1 + 1e-6))[group])
+    bad = np.flatnonzero((lower >= upper if signs else lower > upper * (1 + 1e-6))[group])
     if bad.size:
         i, j = (int(x) for x in pairs[bad[0]])
         raise ValueError(

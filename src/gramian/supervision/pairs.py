@@ -174,7 +174,7 @@ class GivenPairs(Supervision):
             bounds = self.bounds.times(self.target_unit)
         bounds = percentile_bounds(squared) if bounds is None else bounds
         targets = PairTargets(np.where(self.y > 0, *bounds), -self.y)
-        check_contradictions(self.pairs, *targets)
+        check_contradictions(self.pairs, *targets, signs=True)
         return replace(self, bounds=bounds, targets=targets)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:

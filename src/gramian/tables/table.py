@@ -95,6 +95,8 @@ def open_table(
         check_number("batch_rows", batch_rows, least=1, integer=True)
     if dtype is not None and np.dtype(dtype) not in FLOATS:
         raise ValueError(f"dtype={dtype!r} is not valid. Choose float32 or float64.")
+    if columns is not None:
+        check_columns(columns, target)
     files = find_files(path)
     given = columns is not None
     columns = list(columns) if columns is not None else list(names_of(read_schema(files[0]), files[0], target))
@@ -107,6 +109,16 @@ def open_table(
     if batch_rows is None:
         batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * sum(layout.widths))))
     return Table(files, columns, target, layout.widths, int(batch_rows), kind, bool(allow_missing))
+
+
+def check_columns(columns: Sequence[str], target: str | None) -> None:
+    """Raise a ValueError unless the columns to read are one or more names, each given once, without the target."""
+    if isinstance(columns, str) or not len(columns):
+        raise ValueError(f"columns={columns!r} is not valid. Give a list of at least one name.")
+    twice = next((name for i, name in enumerate(columns) if name in columns[:i] or name == target), None)
+    if twice is not None:
+        why = "the target" if twice == target else "named twice"
+        raise ValueError(f"columns has {twice!r}, which is {why}. Leave it out.")
 
 
 class Table:
