@@ -1,5 +1,7 @@
 """Every estimator and baseline refuses what it cannot use, in words that name the argument and what to do."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -338,3 +340,11 @@ def test_numbers_below_the_normal_range_are_refused_or_fitted(rng):
     PSDRegressor(1, random_state=0).fit(X, 1e-320 * y)
     with pytest.raises(ValueError, match=r"Scale the data\.$"):
         PSDRegressor(1, random_state=0).fit(1e-310 * X, y)
+
+
+@pytest.mark.parametrize("path", ["x.npy", Path("x.npy")], ids=["text", "Path"])
+def test_a_path_in_place_of_samples_is_refused(path):
+    with pytest.raises(ValueError, match=r"^X is a path, 'x\.npy'; expected samples\. Load them"):
+        PSDRegressor(1).fit(path, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^X is a path, 'x\.npy'"):
+        MetricLearner(1).fit(path, [0, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,6 +51,11 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
             f"X is {'a table' if hasattr(X, 'to_npy') else 'a list of files'}, which {type(estimator).__name__} does "
             "not read here. Give arrays: X, y = open_table(...).to_npy(folder) copies a table to files that are mapped "
             "into memory. fit_stream, where there is one, learns from its batches."
+        )
+    if isinstance(X, str | PathLike):
+        raise ValueError(
+            f"X is a path, {str(X)!r}; expected samples. Load them, for example by np.load(path, mmap_mode='r'), or "
+            f"give a list of files, [{str(X)!r}], where an estimator reads them."
         )
     check_kind("X", X)
     if scipy.sparse.issparse(X):
