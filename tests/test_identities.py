@@ -1,5 +1,6 @@
 """The identities of gramian.contracts on all registered geometries, with all losses, measurements and solvers."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,8 +13,9 @@ from gramian.contracts.invariances import check_descent, check_factor_rotation, 
 from gramian.contracts.objectives import check_carried_evaluations, check_gradient, check_line_derivatives
 from gramian.execution import Serial, Threads
 from gramian.features import Identity
-from gramian.geometries import Polar
+from gramian.geometries import Flat, Polar
 from gramian.losses import LOSSES
+from gramian.objective.block import along
 from gramian.penalties import Toward
 from gramian.solvers import SOLVERS as REGISTERED
 from gramian.solvers import Armijo, ConjugateGradient, Exact, GradientDescent, TrustRegion
@@ -132,6 +134,18 @@ def tiny_pieces(monkeypatch):
     monkeypatch.setattr("gramian.objective.terms.MEASUREMENTS_PER_PIECE", 6)
     monkeypatch.setattr("gramian.objective.terms.MEASUREMENTS_PER_SAMPLE", {2: 1, 4: 3})
     monkeypatch.setattr("gramian.execution.threads.SHORT", 0.0)
+
+
+@measurements
+@pytest.mark.parametrize("loss", LOSSES)
+def test_derivatives_at_the_start_of_a_line_are_those_of_a_trial_there(kind, loss, rng, dtype, tiny_pieces):
+    (block,) = make_problem(EXAMPLES[kind](rng, dtype), rng).blocks
+    for sense in (0, 1):
+        terms = [replace(term, loss=LOSSES[loss](), sense=np.full(len(term.target), sense)) for term in block.terms]
+        evaluation = Problem([Block(block.features, terms)]).evaluate(random_point(Flat(), rng, dtype=dtype))
+        line = evaluation.line(-evaluation.gradient)
+        trial = evaluation.problem.run(along, line.ahead, s=0.0)[1]
+        np.testing.assert_allclose(line.along(0.0), trial, rtol=1e-12 if dtype == np.float64 else 1e-4)
 
 
 @pytest.mark.parametrize("execution", EXECUTIONS[1:], ids=repr)

@@ -21,7 +21,7 @@ from gramian.losses.loss import Assessment
 from gramian.objective.terms import Curvature, Group, Summand, cut_evenly
 from gramian.types import Matrix, Vector
 
-__all__ = ["Arrival", "Block", "Direction", "State", "Totals"]
+__all__ = ["Arrival", "Block", "Direction", "Outlook", "State", "Totals"]
 
 # The largest number of rows of a piece: its images stay near the processor, and it is long enough to be worth a thread.
 ROWS_PER_PIECE = 16384
@@ -198,11 +198,22 @@ class RowPiece(NamedTuple):
     features: Features
 
 
+class Outlook(NamedTuple):
+    """What is known of a straight curve at its start.
+
+    `quartic` is the objective as a polynomial (5,), None where it is none. `start` has value, slope and curvature at
+    s = 0, (3,); None where a trial step is costly.
+    """
+
+    quartic: Vector | None
+    start: Vector | None
+
+
 class TermLine(NamedTuple):
-    """What describes a term along a straight curve, and its polynomial (5,); None where it is none."""
+    """What describes a term along a straight curve, and what is known of it there."""
 
     line: Any
-    quartic: Vector | None
+    outlook: Outlook
 
 
 # The pieces of a block, as functions that a team can map.
@@ -239,9 +250,12 @@ def call_gauss_newton(term: Summand, prediction: Any, Z: Matrix, velocity: Matri
 
 
 def call_line(term: Summand, prediction: Any, Z: Matrix, T: Matrix) -> TermLine:
-    """Return the line of a term along Z + s T, and its polynomial."""
+    """Return the line of a term along Z + s T, and what is known of it."""
     line = term.line(prediction, Z, T)
-    return TermLine(line, term.quartic(line))
+    quartic = term.quartic(line)
+    if quartic is not None:
+        return TermLine(line, Outlook(quartic, quartic[:3] * [1, 1, 2]))
+    return TermLine(line, Outlook(None, None if term.costly else call_along(term, line, 0.0)))
 
 
 def call_along(term: Summand, line: Any, s: float) -> Vector:
@@ -295,13 +309,15 @@ def pull_product(block: Block, state: State, *, V: Matrix) -> tuple[None, Matrix
     return None, block.pull(*block.weigh(state.slopes, block.image(V)))
 
 
-def prepare(block: Block, state: State, *, direction: Matrix | None, straight: bool) -> tuple[Direction, Vector | None]:
-    """Prepare for steps along a direction; one image. On a straight curve, sum the polynomials of the terms."""
+def prepare(
+    block: Block, state: State, *, direction: Matrix | None, straight: bool
+) -> tuple[Direction, Outlook | None]:
+    """Prepare for steps along a direction; one image. On a straight curve, sum what is known of the terms."""
     image = None if direction is None else block.image(direction)
     if not straight:
         return Direction(image, None), None
     parts = block.team.map(call_line, block.terms, state.predictions, repeat(state.image), repeat(image))
-    return Direction(image, [part.line for part in parts]), sum_totals(part.quartic for part in parts)
+    return Direction(image, [part.line for part in parts]), sum_totals(part.outlook for part in parts)
 
 
 def along(block: Block, ahead: Direction, *, s: float) -> tuple[None, Vector]:

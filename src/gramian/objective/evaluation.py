@@ -11,9 +11,9 @@ from gramian.checks import FLOATS, as_real
 from gramian.execution import Shards
 from gramian.geometries import Point
 from gramian.objective import block
-from gramian.objective.block import Totals
+from gramian.objective.block import Outlook, Totals
 from gramian.objective.line import Line
-from gramian.types import Matrix, Tangent, Vector
+from gramian.types import Matrix, Tangent
 
 if TYPE_CHECKING:
     from gramian.objective.problem import Problem
@@ -130,8 +130,8 @@ class Evaluation:
         weights, _ = self.curvature(tangent, ahead)
         return self.point.gradient(self.problem.count(1).run(block.pull_hessian, weights, self.states, ahead)[1])
 
-    def prepare(self, direction: Matrix | None, *, straight: bool = False) -> tuple[Shards, Vector | None]:
-        """Return what is held along a direction, and the objective's polynomial there, if straight; one pass."""
+    def prepare(self, direction: Matrix | None, *, straight: bool = False) -> tuple[Shards, Outlook | None]:
+        """Return what is held along a direction, and what is known of the objective there, if straight; one pass."""
         problem = self.problem.count(0 if direction is None else 1)
         return problem.run(block.prepare, self.states, direction=direction, straight=straight)
 

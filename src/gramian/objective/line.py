@@ -70,7 +70,9 @@ class Line:
         # A curve that names no direction still has a velocity, which the Gauss-Newton model needs.
         direction = self.curve.direction
         direction = start.point.frame_velocity(tangent) if direction is None else direction
-        self.ahead, self.quartic = start.prepare(direction, straight=self.curve.straight)
+        self.ahead, outlook = start.prepare(direction, straight=self.curve.straight)
+        self.quartic = None if outlook is None else outlook.quartic
+        self._at_start = None if outlook is None else outlook.start
         self._trial: Trial | None = None
 
     @property
@@ -85,6 +87,8 @@ class Line:
 
     def along(self, s: float) -> Derivatives:
         """Return value, slope and curvature at s, on a straight line."""
+        if s == 0 and self._at_start is not None:
+            return Derivatives(*(float(total) for total in self._at_start))
         return Derivatives(*(float(total) for total in self.start.problem.run(block.along, self.ahead, s=s)[1]))
 
     def slope_at(self, s: float) -> float:
