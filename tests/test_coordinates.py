@@ -181,3 +181,10 @@ def test_features_that_are_always_zero_are_left_out(constraints, rng, monkeypatc
     assert factor.shape == (40, 2)
     np.testing.assert_allclose(factor[places], small, rtol=1e-8, atol=1e-10)
     assert not factor[np.setdiff1d(np.arange(40), places)].any()
+
+
+def test_the_mean_of_numbers_near_the_largest_is_finite():
+    X = np.full((2000, 2), 1e305)
+    X[::2] *= 0.5
+    units = units_of_regression(X, np.ones(2000))
+    assert np.isfinite(centre(X, unit=units.data).image(np.eye(2))).all()

@@ -353,13 +353,13 @@ def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Fea
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
     execution = Serial() if execution is None else execution_for(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
-    mean = execution.run(sum_rows, tiles)[1] / len(X)
     if not is_large(X):
-        return Array(X - mean.astype(X.dtype))
-    scaled = Mapped(X, unit, mean * unit)
-    if mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean * unit):
+        return Array(X - (execution.run(sum_rows, tiles)[1] / len(X)).astype(X.dtype))
+    mean = execution.run(sum_rows, tiles, unit=unit)[1] / len(X)
+    scaled = Mapped(X, unit, mean)
+    if mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean):
         return scaled if is_map(X) else Array(scaled.dense())
-    return Centred(Array(X) if unit == 1 else Mapped(X, unit), mean * unit)
+    return Centred(Array(X) if unit == 1 else Mapped(X, unit), mean)
 
 
 def some_rows(X: Matrix) -> Matrix:
@@ -376,6 +376,7 @@ def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
     return bool(large.any())
 
 
-def sum_rows(tile: Matrix) -> tuple[None, Vector]:
-    """Sum the rows of a tile, in float64."""
-    return None, tile.sum(axis=0, dtype=np.float64)
+def sum_rows(tile: Matrix, *, unit: float = 1.0) -> tuple[None, Vector]:
+    """Sum the rows of a tile times a unit, in float64."""
+    scaled = tile if unit == 1 else tile * tile.dtype.type(unit)
+    return None, scaled.sum(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Features in a memory-mapped array, or in a large one: they are changed as they are read, and never copied whole."""
+"""Features in a memory-mapped array, or in a large one: they are changed as they are read, without a copy of all."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ class Mapped:
     def __init__(self, X: Matrix, scale: float | Vector = 1.0, mean: Vector | None = None) -> None:
         self.X, self.scale = X, np.asarray(scale, np.float64)
         self.mean = None if mean is None else mean.astype(X.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"X": self.X, "scale": self.scale, "mean": self.mean}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -107,7 +110,7 @@ class Mapped:
         return count_pieces(len(self.X))
 
     def take(self, rows: Rows) -> Mapped | Array:
-        """Return the features of some rows: still in the file if rows is a slice, else in memory."""
+        """Return the features of some rows: a view if rows is a slice, else a copy."""
         if isinstance(rows, slice):
             return Mapped(self.X[rows], self.scale, self.mean)
         return Array(self.change(self.X[rows]))

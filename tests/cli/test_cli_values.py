@@ -198,3 +198,17 @@ def test_numbers_far_from_zero_keep_their_differences(rng, tmp_path):
     assert np.asarray(found).shape == (200, 3)
     for column in np.asarray(found).T:
         assert np.corrcoef(column, z)[0, 1] > 0.98
+
+
+def test_a_file_of_numbers_far_from_zero_is_mapped_as_it_was_read(rng, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    z = rng.standard_normal(120)
+    lines = [f"{1.7e9 + 10 * x:.1f};{y:.3f};{int(x > 0)}".replace(".", ",") for x, y in zip(z, z[::-1], strict=True)]
+    (tmp_path / "comma.csv").write_text("\n".join(["t;u;label", *lines]) + "\n")
+    assert run(["fit", "comma.csv", "-t", "label", "-r", "1", "--constraints", "triplets"]) == 0
+    assert run(["transform", "model.skops", "comma.csv", "-o", "map.csv"]) == 0
+    assert abs(np.corrcoef(pd.read_csv("map.csv")["z1"], z)[0, 1]) > 0.9
+    (tmp_path / "text.csv").write_text("\n".join(["t;u;label", "oops;0,1;1"]) + "\n")
+    capfd.readouterr()
+    assert run(["transform", "model.skops", "text.csv"]) == 1
+    assert "'t' of text.csv holds numbers, but 'oops' in line 2" in " ".join(capfd.readouterr().err.split())

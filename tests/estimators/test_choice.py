@@ -1,5 +1,6 @@
 """The choice between plans: which are tried, which is taken, and what is reported."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner
 from gramian.estimators._blend import average_distances, learn_from_start
-from gramian.estimators._choice import Tally
+from gramian.estimators._choice import Tally, warn_if_idle
 from gramian.features import Array
 from gramian.situation import Situation
 from gramian.solvers import Ending
@@ -77,6 +78,15 @@ def test_a_plan_that_does_not_beat_the_start_but_may_by_chance_is_learned_with_a
         model = MetricLearner(2, random_state=0).fit(*wine)
     assert model.choice_.plan == "triplets"
     assert model.n_iter_ > 0
+
+
+def test_a_plan_that_was_dropped_early_warns_of_nothing():
+    tally = Tally([*plans("triplets"), Plan("start", (LabelStart([0, 0, 1, 1]),))])
+    tally.add({"triplets": 0.05, "start": 0.4}, 100)
+    tally.add({"triplets": 0.77}, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_idle(tally.plans[0], tally.plans, tally.means)
 
 
 def test_a_start_that_a_stopping_rule_accepts_has_not_converged(rng):

@@ -249,6 +249,10 @@ def test_the_limit_of_blas_is_restored_by_the_last_who_leaves():
 def test_totals_are_added_field_by_field_and_none_makes_none():
     assert add_totals((1, np.ones(2))[:1], (2,)) == (3,)
     assert sum_totals([1.5]) == 1.5
+    parts = [(np.full(2, k), [k]) for k in (1.0, 2.0, 4.0)]
+    total, names = sum_totals(parts)
+    assert (total.tolist(), names) == ([7.0, 7.0], [1.0, 2.0, 4.0])
+    assert [part.tolist() for part, _ in parts] == [[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]  # none was added to in place
     assert sum_totals([1, None, 2]) is None
     assert add_totals((1, None), (2, 3)) == (3, None)
 

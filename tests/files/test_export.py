@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
@@ -188,3 +188,4 @@ def test_a_step_that_changes_the_images_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"^StandardScaler after MetricLearner changes the images"):
         gramian.export_map(pipeline, tmp_path / "map.npz")
     gramian.export_map(pipeline[:-1], tmp_path / "map.npz")
+    gramian.export_map(make_pipeline(pipeline[0], NearestNeighbors()).fit(X, Y), tmp_path / "map.npz")

@@ -302,3 +302,7 @@ def test_few_triplets_come_first_with_many_samples_unless_the_rank_is_low(monkey
     for most, rank, first in ((40, 10, "triplets"), (100, 10, "many triplets"), (40, 5, "many triplets")):
         monkeypatch.setattr("gramian.supervision.choice.ANCHORS", most)
         assert LabelChoice(y).plans(rank, 30)[0].name == first
+
+
+def test_signs_may_be_a_list_before_they_are_validated():
+    assert [plan.start for plan in GivenPairs([[0, 1], [1, 2]], y=[1, -1]).plans(1, 5)] == ["pairs"]

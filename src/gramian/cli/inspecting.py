@@ -31,7 +31,7 @@ def report_file(
     reading: Reading,
 ) -> Path:
     """Write a report on a model and the rows of a file, and return its path."""
-    check_folder(out, model_path, path)
+    check_folder(out, model_path, path, test)
     shape = parse_shape(image_shape)
     model = load_model(model_path)
     table = read_for(model, path, reading)

@@ -68,7 +68,7 @@ def loses_digits(column: Any) -> bool:
     values = values[np.isfinite(values)]
     with np.errstate(over="ignore"):
         lost = np.abs(values - values.astype(np.float32)).max(initial=0)
-    return bool(len(values)) and bool(lost > LARGEST_LOSS * values.std())
+        return bool(len(values)) and bool(np.isinf(lost) or lost > LARGEST_LOSS * values.std())
 
 
 def fit_preparation(X: Any, reading: Reading) -> Pipeline:
@@ -166,6 +166,9 @@ def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
 def with_kinds(reading: Reading, vectorizer: Any) -> Reading:
     """Return how a file is read after a vectorizer was fitted: its texts, numbers and dates as such."""
     kinds = getattr(vectorizer, "kind_to_columns_", {})
+    specific = getattr(vectorizer, "specific_transformers", ())
+    precise = [str(name) for step, names in specific if isinstance(step, StandardScaler) for name in names]
     texts = [str(name) for kind in ("low_cardinality", "high_cardinality", "specific") for name in kinds.get(kind, [])]
     numbers, dates = ([str(name) for name in kinds.get(kind, [])] for kind in ("numeric", "datetime"))
-    return replace(reading, texts=texts, numbers=numbers, dates=dates)
+    texts = [name for name in texts if name not in precise]
+    return replace(reading, texts=texts, numbers=[*numbers, *precise], dates=dates)

@@ -200,7 +200,7 @@ def check_dates(path: Path, name: str, known: Any, rows: Vector) -> None:
 
 
 def parse_labels(column: Any) -> Vector:
-    """Return labels as texts, or as whole numbers if all are, and none are the same number; None where one is missing.
+    """Return labels as whole numbers, if all are and no two texts are one number; else as texts. None: it is missing.
 
     The texts 007 and 7 are two labels, and remain texts. So do numbers of more digits than an integer has.
     """

@@ -92,7 +92,7 @@ def choose_plan(
     """Return the plan with the lowest error on held-out samples, the first of several.
 
     A stream goes on as it began. Mini-batches are of triplets, and so are few samples, which leave none to hold out.
-    Warns if no plan has a lower error than the start or, at full rank, plain Euclidean distance.
+    Warns if the start or, at full rank, plain Euclidean distance has a lower error than every plan.
     """
     plans = usable_plans(learner, situation, supervision, rank)
     if resume and len(plans) > 1 and hasattr(learner, "choice_"):
@@ -120,7 +120,7 @@ def choose_plan(
     errors = tally.means
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
     journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
-    warn_if_idle(best, [plan for plan in plans if plan.name in errors], errors)
+    warn_if_idle(best, tally.plans, errors)
     return Chosen(best, Choice(best.name, errors))
 
 
@@ -197,10 +197,15 @@ class Tally:
 
 
 def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> None:
-    """Warn if no plan that learns beats the start or, at full rank, plain Euclidean distance."""
+    """Warn if the start or, at full rank, plain Euclidean distance has a lower error than every plan that learns.
+
+    `plans` are those that were tried to the end, on the same samples.
+    """
     words = {"start": "the start, linear discriminants,", "euclid": "plain Euclidean distance"}
     idle = [plan.name for plan in plans if plan.name in words]
-    learned, error = min(((name, value) for name, value in errors.items() if name not in words), key=itemgetter(1))
+    tried = {plan.name: errors[plan.name] for plan in plans if plan.name not in words}
+    others = tried or {name: error for name, error in errors.items() if name not in words}
+    learned, error = min(others.items(), key=itemgetter(1))
     lowest = min(idle, key=errors.__getitem__, default=None)
     if lowest is None or (best.name not in words and errors[lowest] >= error):
         return

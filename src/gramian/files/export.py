@@ -62,8 +62,9 @@ def export_map(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     """Write the learned linear map as plain arrays, to an .npz or a .safetensors file, by the suffix of the path.
 
     The map takes a sample x (d,) to z = weight x + bias (r,), whose Euclidean distances are the learned ones. In a
-    pipeline, scalers, feature selection and PCA before the learner are part of weight and bias; a classifier after it
-    is left out. So is a SimpleImputer: the map is for samples without missing values.
+    pipeline, scalers, feature selection and PCA before the learner are part of weight and bias; a classifier or a
+    search after it is left out. So is a SimpleImputer: the map is for samples without missing values. A step after the
+    learner that changes the images is refused.
 
     The arrays are
 
@@ -131,7 +132,7 @@ def collect(estimator: Any) -> Collected:
         )
     earlier, learner, later = steps[:last], steps[last], steps[last + 1 :]
     check_is_fitted(learner)
-    changing = [type(step).__name__ for step in later if not hasattr(step, "predict")]
+    changing = [type(step).__name__ for step in later if hasattr(step, "transform") and not hasattr(step, "predict")]
     if changing:
         raise ValueError(
             f"{changing[0]} after {type(learner).__name__} changes the images, and is not part of the map. Export the "

@@ -257,8 +257,9 @@ def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
     return signs
 
 
-def have_one_sign(signs: Vector) -> bool:
+def have_one_sign(signs: Any) -> bool:
     """Return True if all signs (m,) are the same, or there are none."""
+    signs = np.asarray(signs)
     return bool((signs == signs[:1]).all())
 
 

@@ -71,7 +71,8 @@ class LabelTriplets(Supervision):
     seed : int
         The seed of the samples of the rounds, if there are many; set by `begin`.
     full_rank : bool
-        True draws more samples and anchors in the first rounds; set by `begin`.
+        True draws more samples and anchors in the first rounds, and has all samples of the last one as anchors; set by
+        `begin`.
 
     Examples
     --------

@@ -152,7 +152,8 @@ def nearest_to_queries(Z: Matrix, queries: Matrix, count: int) -> Matrix:
     """
     # Neighbours do not depend on the scale; squares of numbers near 1 do not overflow.
     exponent = -int(np.frexp(np.abs(Z).max(initial=0))[1])
-    Z, queries = (np.ldexp(part.astype(np.float64), exponent) for part in (Z, queries))
+    with np.errstate(over="ignore"):
+        Z, queries = (np.ldexp(part.astype(np.float64), exponent) for part in (Z, queries))
     squares, order = np.einsum("ij,ij->i", Z, Z), np.arange(len(Z))
     indices = np.full((len(queries), min(count, len(Z))), -1)
     distances = np.full(indices.shape, np.inf)

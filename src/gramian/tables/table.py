@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -115,7 +116,8 @@ def check_columns(columns: Sequence[str], target: str | None) -> None:
     """Raise a ValueError unless the columns to read are one or more names, each given once, without the target."""
     if isinstance(columns, str) or not len(columns):
         raise ValueError(f"columns={columns!r} is not valid. Give a list of at least one name.")
-    twice = next((name for i, name in enumerate(columns) if name in columns[:i] or name == target), None)
+    counts = Counter(columns)
+    twice = next((name for name, count in counts.items() if count > 1 or name == target), None)
     if twice is not None:
         why = "the target" if twice == target else "named twice"
         raise ValueError(f"columns has {twice!r}, which is {why}. Leave it out.")
