@@ -347,15 +347,16 @@ def centre(X: Any, execution: Execution | None = None, unit: float = 1.0) -> Fea
     """
     if hasattr(X, "centred"):
         return (X if unit == 1 else X * unit).centred()
-    X = X if unit == 1 or is_large(X) else X * X.dtype.type(unit)
+    if unit != 1 and not is_large(X):
+        X, unit = X * X.dtype.type(unit), 1.0
     if scipy.sparse.issparse(X):
         features = as_features(X)
         return Centred(features, features.pull(np.ones((X.shape[0], 1))).ravel() / max(X.shape[0], 1))
     execution = Serial() if execution is None else execution_for(X, execution)
     tiles = execution.place([X[start : start + ROWS] for start in range(0, len(X), ROWS)])
-    if not is_large(X):
-        return Array(X - (execution.run(sum_rows, tiles)[1] / len(X)).astype(X.dtype))
     mean = execution.run(sum_rows, tiles, unit=unit)[1] / len(X)
+    if not is_large(X):
+        return Array(X - mean.astype(X.dtype))
     scaled = Mapped(X, unit, mean)
     if mean_outweighs_spread(Mapped(X, unit).change(some_rows(X)), mean):
         return scaled if is_map(X) else Array(scaled.dense())
@@ -376,7 +377,7 @@ def mean_outweighs_spread(X: Matrix, mean: Vector) -> bool:
     return bool(large.any())
 
 
-def sum_rows(tile: Matrix, *, unit: float = 1.0) -> tuple[None, Vector]:
+def sum_rows(tile: Matrix, *, unit: float) -> tuple[None, Vector]:
     """Sum the rows of a tile times a unit, in float64."""
     scaled = tile if unit == 1 else tile * tile.dtype.type(unit)
     return None, scaled.sum(axis=0, dtype=np.float64)
