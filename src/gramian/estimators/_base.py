@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian.certificate import Certificate, Certifier
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
-from gramian.estimators._checks import check_callback, resolve_part
+from gramian.estimators._checks import check_callback, check_verbose, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._online import is_online
 from gramian.execution import Execution, Serial, resolve_execution
@@ -99,8 +99,7 @@ class PSDEstimator(BaseEstimator):
 
         Ctrl-C ends a fit at the best point so far, unless it is to be resumed from a checkpoint.
         """
-        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
-        check_number("verbose", verbose, least=0, integer=True)
+        check_verbose(self.verbose)
         check_callback(self.callback)
         journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
         journal.keeps_best = not resume and self.checkpoint is None

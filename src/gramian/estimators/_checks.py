@@ -99,6 +99,11 @@ def check_scale(geometry: Geometry) -> None:
         raise ValueError(f"geometry={geometry!r} has no scale. Choose 'scaled', 'flat' or 'polar'.")
 
 
+def check_verbose(verbose: Any) -> None:
+    """Raise a ValueError unless the level of messages is True, False, or an integer of at least 0."""
+    check_number("verbose", int(verbose) if isinstance(verbose, bool) else verbose, least=0, integer=True)
+
+
 def check_callback(callback: Any) -> None:
     """Raise a ValueError unless the callback is callable or None."""
     if callback is not None and not callable(callback):

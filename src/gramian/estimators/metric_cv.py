@@ -23,7 +23,7 @@ from gramian.estimators._candidates import (
     tabulate,
 )
 from gramian.estimators._checkpoint import check_several_fits, checkpoint_of, settings_of
-from gramian.estimators._checks import resolve_regularisation, restore_on_failure
+from gramian.estimators._checks import check_verbose, resolve_regularisation, restore_on_failure
 from gramian.estimators._choice import Choice
 from gramian.estimators._cv_fits import FitsByFolds
 from gramian.estimators._distance import LearnedDistance
@@ -240,8 +240,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         """Return all combinations of ranks, ascending, and penalties; raise a ValueError if a parameter is invalid."""
         if len(folds) < 2:
             raise ValueError(f"cv={self.cv!r} gives {len(folds)} folds. Choose at least 2.")
-        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
-        check_number("verbose", verbose, least=0, integer=True)
+        check_verbose(self.verbose)
         d = self.n_features_in_
         n = min(task.samples(fold.train).shape[0] for fold in folds)
         prices = []
