@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from gramian.execution import Serial, Threads
 from gramian.extremes import TILE_ENTRIES, Extremes, extremes_of, largest
 
 
@@ -30,6 +31,17 @@ def test_nan_is_ignored(rng):
     X[rng.integers(3000, size=500), rng.integers(3, size=500)] = np.nan
     for layout in (X, np.asfortranarray(X)):
         assert_same(extremes_of(layout), reference(X))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (4000, 49), (1234, 7)])
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf])
+def test_one_entry_that_is_not_finite_is_seen(rng, place, entry, dtype):
+    X = rng.standard_normal((4001, 50)).astype(dtype)
+    executions = (None, Serial(), Threads(2))
+    assert all(extremes_of(X, execution).finite for execution in executions)
+    X[place] = entry
+    assert not any(extremes_of(layout, each).finite for layout in (X, X[::-1]) for each in executions)
+    assert not extremes_of(scipy.sparse.csr_array(X)).finite
 
 
 def test_other_dimensions_and_sparse(rng):

@@ -18,7 +18,7 @@ TILE_ENTRIES, ROW_ENTRIES = 2**17, 2**11
 
 @dataclass(frozen=True)
 class Extremes:
-    """The smallest and the largest value of every column, (d,) each.
+    """The smallest and the largest value of every column, (d,) each; `missing` is True if an entry is NaN.
 
     Examples
     --------
@@ -30,6 +30,12 @@ class Extremes:
 
     low: Vector
     high: Vector
+    missing: bool = False
+
+    @property
+    def finite(self) -> bool:
+        """True if no entry is NaN or infinite."""
+        return not self.missing and bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
 
     @property
     def sizes(self) -> Vector:
@@ -64,7 +70,8 @@ def extremes_of(X: Any, execution: Any = None) -> Extremes:
     if hasattr(X, "extremes"):
         return X.extremes
     if scipy.sparse.issparse(X):
-        return Extremes(*(np.asarray(end.toarray()).ravel() for end in (X.min(axis=0), X.max(axis=0))))
+        low, high = (np.asarray(end.toarray()).ravel() for end in (X.min(axis=0), X.max(axis=0)))
+        return Extremes(low, high, bool(np.isnan(high).any()))
     rows = X.reshape(len(X), -1) if X.ndim > 1 else X.reshape(-1, 1)
     if not rows.size:
         return Extremes(np.zeros(0), np.zeros(0))
@@ -83,15 +90,17 @@ def extremes_of(X: Any, execution: Any = None) -> Extremes:
         parts, _ = execution.run(keep_extremes, execution.place(tiles))
     ends = [column_extremes(np.reshape([getattr(part, end) for part in parts], (-1, d))) for end in ("low", "high")]
     ends += [column_extremes(rows[even:])] if even < n else []
-    return Extremes(np.fmin.reduce([end.low for end in ends]), np.fmax.reduce([end.high for end in ends]))
+    low, high = np.fmin.reduce([end.low for end in ends]), np.fmax.reduce([end.high for end in ends])
+    return Extremes(low, high, any(part.missing for part in [*parts, *ends]))
 
 
 def column_extremes(rows: Matrix) -> Extremes:
     """Return the extremes of the columns of rows; those that ignore NaN take longer."""
     low, high = rows.min(axis=0), rows.max(axis=0)
-    if np.isnan(high).any():
+    missing = bool(np.isnan(high).any())
+    if missing:
         low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
-    return Extremes(low, high)
+    return Extremes(low, high, missing)
 
 
 def keep_extremes(rows: Matrix) -> tuple[Extremes, None]:

@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 
-from gramian.checks import check_number, validate_sense, validate_weight
+from gramian.checks import FLOATS, check_number, validate_sense, validate_weight
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import resolve_rank, validate_input
@@ -84,6 +85,8 @@ class Stream(NamedTuple):
 
 def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
     """Return the validated data of a fit, without the samples of weight 0."""
+    # Entries of an array that are not finite are seen in its extremes: one pass over the data less.
+    seen_later = reset and type(X) is np.ndarray and X.dtype in FLOATS
     X, y = validate_input(
         estimator,
         X,
@@ -94,10 +97,13 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         order="C",
         allow_nd=True,
         y_numeric=True,
+        ensure_all_finite=not seen_later,
     )
     check_shape(X)
     execution = execution_for(X, estimator._resolve_execution(X))
     extremes = extremes_of(X, execution) if reset else None
+    if seen_later and extremes is not None and not extremes.finite:
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     if extremes is not None and not extremes.largest:
         raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]

@@ -91,9 +91,12 @@ def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix
 def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missing: int) -> Matrix:
     """Return leading principal directions orthogonal to those given, of a third of their length within classes."""
     Q = np.linalg.qr(directions)[0]
-    away = np.eye(len(Q)) - Q @ Q.T
     d, missing = len(Q), min(missing, len(Q))
-    rest = away @ total @ away
+    # (I - Q Qᵀ) T (I - Q Qᵀ) = T - Q Hᵀ - H Qᵀ with H = T Q - ½ Q (Qᵀ T Q), without products of matrices (d, d).
+    H = total @ Q
+    H -= 0.5 * Q @ (Q.T @ H)
+    overlap = Q @ H.T
+    rest = total - overlap - overlap.T
     leading = None
     if d > FEW and FEW * missing < d:
         # Directions of nearly equal variance may not converge.
@@ -101,4 +104,4 @@ def complete_directions(total: Matrix, within: Matrix, directions: Matrix, missi
             leading = scipy.sparse.linalg.eigsh(rest, missing, v0=np.diag(rest))[1][:, ::-1]
     if leading is None:
         leading = scipy.linalg.eigh(rest, subset_by_index=[d - missing, d - 1])[1][:, ::-1]
-    return leading / (3 * np.sqrt(np.einsum("ij,ik,kj->j", leading, within, leading)))
+    return leading / (3 * np.sqrt(np.einsum("ij,ij->j", leading, within @ leading)))
