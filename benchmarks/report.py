@@ -37,6 +37,7 @@ SECTIONS = {
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
     "whole": "Whole fits",
+    "turns": "Beside an earlier version, in turns",
     "targets": "Distances from continuous targets",
     "threads": "Whole fits with one and two threads",
     "memory": "Memory of a fit on tall data",

@@ -31,10 +31,6 @@ from harness.timing import print_heading
 TALL = 2_000_000
 #: Seconds that a peer is given.
 CAP = 5.0
-#: Seconds of whole fits that were reported of an earlier version, and how many times less a fit is to take. Those of
-#: the tall set are of the clock, the others of the processor. They were not measured in this run, nor on this machine.
-BASELINE = "seconds reported of an earlier version"
-BASELINES = {"mnist": (24.0, 3.0), "newsgroups20": (46.0, 3.0), "tall": (350.0, 8.0)}
 
 
 def processor_seconds(function: Any, repeats: int = 3) -> float:
@@ -111,14 +107,7 @@ def measure_products(name: str, rank: int, goal: float, most_error: float) -> li
     return [
         Row(f"whole fit, {name}, rank {rank}", "its own products", over, goal, at_most=True, detail=detail),
         Row(f"whole fit, {name}, rank {rank}", "error in %", e, most_error, at_most=True),
-        baseline_row(f"whole fit, {name}, rank {rank}", name, seconds),
     ]
-
-
-def baseline_row(task: str, name: str, seconds: float) -> Row:
-    """Return the row of processor seconds against those of an earlier version."""
-    before, goal = BASELINES[name]
-    return speedup_row(task, BASELINE, seconds, before, goal)
 
 
 def run_apart(*arguments: Any) -> dict[str, float]:
@@ -156,20 +145,25 @@ class Screen:
         """Do nothing: there is no file."""
 
 
-def fit_tall(n: int, d: int = 50, classes: int = 10) -> dict[str, float]:
+def write_tall(path: Path, n: int = TALL, d: int = 50, classes: int = 10) -> np.ndarray:
+    """Write n samples of d features to a file, and return their labels."""
+    rng = np.random.default_rng(0)
+    y, centres = rng.integers(classes, size=n), rng.standard_normal((classes, d)) * (np.arange(d) < 10)
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (n, d))
+    for first in range(0, n, 100_000):
+        part = slice(first, first + 100_000)
+        X[part] = 0.8 * centres[y[part]] + rng.standard_normal(X[part].shape) * np.linspace(0.5, 3, d)
+    X.flush()
+    return y
+
+
+def fit_tall(n: int) -> dict[str, float]:
     """Fit a distance of rank 5 to a memory-mapped file, and return seconds, memory and the longest silence."""
     from benchmarks.memory import PeakMemory
 
-    rng = np.random.default_rng(0)
-    y, centres = rng.integers(classes, size=n), rng.standard_normal((classes, d)) * (np.arange(d) < 10)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "tall.npy"
-        X = np.lib.format.open_memmap(path, "w+", np.float32, (n, d))
-        for first in range(0, n, 100_000):
-            part = slice(first, first + 100_000)
-            X[part] = 0.8 * centres[y[part]] + rng.standard_normal(X[part].shape) * np.linspace(0.5, 3, d)
-        X.flush()
-        del X
+        y = write_tall(path, n)
         X = np.load(path, mmap_mode="r")
         MetricLearner(5, random_state=0).fit(np.array(X[:3000]), y[:3000])
         screen, told = Screen(), sys.stderr
@@ -207,9 +201,7 @@ def measure_tall(n: int = TALL) -> list[Row]:
     print_heading(f"{n} x 50 float32 in a memory-mapped file, rank 5, from labels")
     print(f"{found['seconds']:.1f} s of processor time; first word after {found['first']:.1f} s")
     task = f"tall data, {n} x 50"
-    against = [baseline_row(task, "tall", found["seconds"])] if n == TALL else []
     return [
-        *against,
         Row(task, "GB beyond the file", found["memory"], 0.6, at_most=True),
         Row(task, "seconds to the first word", found["first"], 2.0, at_most=True),
         Row(task, "longest silence, s", found["silence"], 5.0, at_most=True),

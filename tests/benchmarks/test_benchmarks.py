@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import report, rows, scale, whole
+from benchmarks import report, rows, scale, turns
 from benchmarks.paths import Quadratic, TargetReached, make_method, median_time_to, run_lbfgs
 from benchmarks.rows import Row, load_rows, load_sections, save_section, speedup_row
 from gramian.solvers import ConjugateGradient
@@ -133,7 +133,14 @@ def test_histories_that_differ_in_length_do_not_agree():
     assert scale.relative_difference(np.array([1.0, 2.0]), np.array([1.0, 4.0])) == 0.5
 
 
-def test_seconds_of_the_issue_are_a_speedup():
-    row = whole.baseline_row("whole fit", "tall", 35.0)
-    assert (row.value, row.goal, row.met) == (10.0, 8.0, True)
-    assert "earlier version" in row.beside
+def test_two_versions_in_turns(capsys):
+    (row,) = turns.main(str(turns.ROOT), ["wine, rank 2"])
+    assert (row.goal, row.beside) == (turns.SAME, f"commit {turns.OLD}")
+    assert 0.2 < row.value < 5  # a version beside itself
+    assert row.task in capsys.readouterr().out
+
+
+def test_a_version_that_is_not_in_git_leaves_the_stored_results(monkeypatch, capsys):
+    monkeypatch.setattr(turns, "OLD", "0" * 40)
+    assert turns.main() is None
+    assert "left out" in capsys.readouterr().out

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian.solvers import Ending
@@ -35,11 +35,10 @@ class Cycles(NamedTuple):
 
     def after(self, moved: float, size: float, *, max_iter: int, tol: float) -> Cycles:
         """Return where the cycles stand after one more, which moved the dual variables; `size` is their new norm."""
-        with np.errstate(invalid="ignore"):
-            # All dual variables are 0 if every constraint holds at the start.
-            change = float(np.float64(moved) / (self.size + size)) if moved != 0 else 0.0
+        # All dual variables are 0 if every constraint holds at the start.
+        change = moved / (self.size + size) if moved != 0 else 0.0
         n_iter, ending = self.n_iter + 1, None
-        if not (np.isfinite(size) and np.isfinite(change)):
+        if not (isfinite(size) and isfinite(change)):
             ending = Ending.STUCK
         elif change <= tol:
             ending = Ending.CONVERGED

@@ -55,7 +55,9 @@ def coordinates_of(X: Matrix, components: Matrix, mean: Vector) -> Matrix:
     """Return the coordinates (n, r) of samples X (n, d), some of whose entries may be NaN."""
     components = components.astype(X.dtype, copy=False)
     centred = X - mean.astype(X.dtype, copy=False)
-    coordinates = centred @ components.T
+    # NaN is expected here; and some versions of OpenBLAS raise this flag for finite products too.
+    with np.errstate(invalid="ignore"):
+        coordinates = centred @ components.T
     for i in np.flatnonzero(np.isnan(X).any(axis=1)):
         observed = ~np.isnan(X[i])
         # Residuals, which are not used, may overflow.

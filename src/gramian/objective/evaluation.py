@@ -47,7 +47,8 @@ class Evaluation:
         self.value = totals.value
         # Rounding in the predictions changes the value by this much: no line search can see less.
         self.noise = float(np.finfo(problem.dtype).eps) * totals.scale
-        self.point = point.damped(self.level)
+        # Only a metric that is regularised depends on the level.
+        self.point = point if type(point).damped is Point.damped else point.damped(self.level)
 
     @property
     def level(self) -> float:

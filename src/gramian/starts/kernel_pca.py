@@ -161,21 +161,22 @@ class DecomposedKernel:
         farthest = own**0.5 * float(np.linalg.norm(parts / np.sqrt(self.values)[:, None], 2))
         if farthest <= OUTSIDE * float(np.linalg.norm(G, axis=1).max()):
             return 0.0
-        errors = []
         # Where the eigenvectors span everything but the mean, residuals and 1 - h are both multiples of the ridge.
-        outside = 0.0 if len(self.values) == n - 1 else G - self.vectors @ parts
-        rest = 0.0 if len(self.values) == n - 1 else 1 - 1 / n - squares.sum(axis=1)
-        for ridge in RIDGES:
-            scale = self.values[0] * (1.0 if len(self.values) == n - 1 else ridge)
-            lost = scale / (self.values + ridge * self.values[0])
-            residual, left = outside + self.vectors @ (lost[:, None] * parts), rest + squares @ lost
-            # A sample that determines its own image alone has no leave-one-out error.
-            safe = np.where(left > np.finfo(float).eps, left, np.nan)
-            error = float(np.sum((residual / safe[:, None]) ** 2))
-            errors.append(error if np.isfinite(error) else np.inf)
-        if not np.isfinite(min(errors)):
+        spans_all, ridges, largest = len(self.values) == n - 1, np.array(RIDGES), self.values[0]
+        outside = 0.0 if spans_all else (G - self.vectors @ parts)[:, None]
+        rest = 0.0 if spans_all else (1 - 1 / n - squares.sum(axis=1))[:, None]
+        lost = largest * (1.0 if spans_all else ridges) / (self.values[:, None] + ridges * largest)
+        # All ridges in one product: residuals (n, ridges, r), and 1 - h (n, ridges).
+        sought = (lost[:, :, None] * parts[:, None]).reshape(len(lost), -1)
+        residual = outside + (self.vectors @ sought).reshape(n, len(ridges), -1)
+        left = rest + squares @ lost
+        # A sample that determines its own image alone has no leave-one-out error.
+        safe = np.where(left > np.finfo(float).eps, left, np.nan)
+        errors = np.sum((residual / safe[:, :, None]) ** 2, axis=(0, 2))
+        errors = np.where(np.isfinite(errors), errors, np.inf)
+        if not np.isfinite(errors.min()):
             return RIDGES[-1]
-        return next(ridge for ridge, error in zip(RIDGES, errors, strict=True) if error <= (1 + NEAR) * min(errors))
+        return RIDGES[int(np.argmax(errors <= (1 + NEAR) * errors.min()))]
 
 
 def kernel_start(situation: Situation, rank: int) -> Matrix:
