@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,6 @@ __all__ = [
     "Constraints",
     "LearnsFromBounds",
     "LearnsFromLabels",
-    "PairLearner",
     "check_distinct_pairs",
     "learn_from_pairs",
     "resolve_constraints",
@@ -39,24 +38,6 @@ __all__ = [
 INPUT_KINDS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2}
 
 
-class PairLearner(Protocol):
-    """The attributes and methods of an estimator that `learn_from_pairs` uses."""
-
-    random_state: Any
-    n_features_in_: int
-
-    def _check_settings(self) -> None:
-        """Raise a ValueError that names the first invalid parameter."""
-
-    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
-        """Learn A from pairs of rows of X, starting from the prior or from the current A."""
-
-    def _set_threshold_from(
-        self, X: Any, given: GivenPairs, calibration: Calibration | None, before: float | None
-    ) -> None:
-        """Set the threshold after learning from signs of pairs; `before` is the previous threshold."""
-
-
 def learn_from_pairs(
     learner: Any,
     X: Any,
@@ -67,7 +48,9 @@ def learn_from_pairs(
 ) -> Any:
     """Return the learner, fitted to given pairs (GivenPairs) or to pairs drawn by class labels (LabelPairs).
 
-    If an exception is raised, the learner is unchanged.
+    The learner has three methods for it: `_check_settings()`, which raises a ValueError; `_learn(X, given, resume=)`,
+    from pairs of rows of X; and `_set_threshold_from(X, given, calibration, before)`, after learning from signs. If an
+    exception is raised, the learner is unchanged.
     """
     before = getattr(learner, "threshold_", None)
     with restore_on_failure(learner), one_blas_thread():

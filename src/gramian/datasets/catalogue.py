@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -30,6 +30,13 @@ UCI = "UCI Machine Learning Repository"
 CC_BY, UNSTATED = "CC BY 4.0", "none stated"
 
 
+class OpenML(NamedTuple):
+    """The name and the number of a data set at OpenML."""
+
+    name: str
+    number: int
+
+
 @dataclass(frozen=True)
 class Entry:
     """The description of a data set before it is loaded.
@@ -47,8 +54,8 @@ class Entry:
         A function that returns the Dataset, if it needs no file.
     file : str
         The file's name without .npz, if it differs from the name of the set.
-    openml : tuple of str and int, optional
-        The set's name and id at OpenML.
+    openml : OpenML, optional
+        Where the set is at OpenML.
     labels : tuple of str
         OpenML's labels in the order of the file's integers, if they are not sorted.
     test_counts : tuple of int
@@ -68,7 +75,7 @@ class Entry:
     prepare: Callable[[Dataset], Dataset] | None = None
     make: Callable[[], Dataset] | None = None
     file: str = ""
-    openml: tuple[str, int] | None = None
+    openml: OpenML | None = None
     labels: tuple[str, ...] = ()
     test_counts: tuple[int, ...] = ()
     span: tuple[float, float] | None = None
@@ -80,7 +87,7 @@ class Entry:
         n, d, classes = self.size
         parts = [f"{n} x {d} in {classes} classes. {self.origin}. Licence: {self.licence}.", self.remark]
         parts.append(f"Prepared: {self.prepared}" if self.prepared else "")
-        parts.append(f"OpenML: {self.openml[0]}, id {self.openml[1]}." if self.openml else "")
+        parts.append(f"OpenML: {self.openml.name}, id {self.openml.number}." if self.openml else "")
         return " ".join(part for part in parts if part)
 
 
@@ -110,7 +117,7 @@ PENDIGITS = Entry(
     origin=f'{UCI}, "Pen-Based Recognition of Handwritten Digits"; E. Alpaydin, F. Alimoglu, 1998',
     licence=CC_BY,
     remark="Eight pen points (x, y), 0 .. 100. The test set is by other writers.",
-    openml=("pendigits", 32),
+    openml=OpenML("pendigits", 32),
     test_counts=(363, 364, 364, 336, 364, 335, 336, 364, 336, 336),
 )
 
@@ -143,13 +150,13 @@ CATALOGUE: dict[str, Entry] = {
         licence=CC_BY,
         prepared="the constant column is dropped, which leaves the paper's 33 features.",
         prepare=drop_constant_columns,
-        openml=("ionosphere", 59),
+        openml=OpenML("ionosphere", 59),
     ),
     "balance_scale": Entry(
         size=(625, 4, 3),
         origin=f'{UCI}, "Balance Scale"; donor T. Hume, 1994, after R. S. Siegler',
         licence=CC_BY,
-        openml=("balance-scale", 11),
+        openml=OpenML("balance-scale", 11),
         labels=("L", "B", "R"),
     ),
     "iris": Entry(
@@ -165,7 +172,7 @@ CATALOGUE: dict[str, Entry] = {
         remark="Category codes, several of them without an order; NaN is missing (raw=True only).",
         prepared="rows with missing values and repeated rows are dropped: 532 x 35 in 15 classes (the paper: 17).",
         prepare=drop_missing_and_duplicates,
-        openml=("soybean", 42),
+        openml=OpenML("soybean", 42),
         missing=True,
         labels=(
             *("diaporthe-stem-canker", "charcoal-rot", "rhizoctonia-root-rot", "phytophthora-rot", "brown-stem-rot"),
@@ -179,7 +186,7 @@ CATALOGUE: dict[str, Entry] = {
         origin="US Postal Service zip code digits, Y. LeCun et al., as in The Elements of Statistical Learning",
         licence=UNSTATED,
         remark="16 x 16 grey values in [-1, 1], by rows. The paper uses the 2007 test samples.",
-        openml=("USPS", 41082),
+        openml=OpenML("USPS", 41082),
         span=(-1.0, 1.0),
         test_counts=(359, 264, 198, 166, 200, 160, 170, 147, 166, 177),
     ),
@@ -188,7 +195,7 @@ CATALOGUE: dict[str, Entry] = {
         origin=f'{UCI}, "ISOLET"; R. Cole, M. Fanty; donor T. Dietterich, 1994',
         licence=CC_BY,
         remark="The test set is the fifth of five groups of speakers.",
-        openml=("isolet", 300),
+        openml=OpenML("isolet", 300),
         test_counts=(*[60] * 12, 59, *[60] * 13),
     ),
     "arcene": Entry(
@@ -232,7 +239,7 @@ CATALOGUE: dict[str, Entry] = {
         origin="MNIST; Y. LeCun, C. Cortes, C. J. C. Burges",
         licence="CC BY-SA 3.0",
         remark="28 x 28 grey values 0 .. 255. dtype=np.float32 halves its 440 MB.",
-        openml=("mnist_784", 554),
+        openml=OpenML("mnist_784", 554),
         test_counts=(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
     ),
     "newsgroups20": Entry(
@@ -245,7 +252,7 @@ CATALOGUE: dict[str, Entry] = {
         size=(5620, 64, 10),
         origin=f'{UCI}, "Optical Recognition of Handwritten Digits"; E. Alpaydin, C. Kaynak, 1998',
         licence=CC_BY,
-        openml=("optdigits", 28),
+        openml=OpenML("optdigits", 28),
         test_counts=(178, 182, 177, 183, 181, 182, 181, 179, 174, 180),
     ),
     "pendigits": PENDIGITS,

@@ -133,10 +133,10 @@ def load_file(name: str, entry: Entry, download: bool) -> Dataset:
         with warnings.catch_warnings():
             # scikit-learn warns of each failed attempt; the error below reports the failure once.
             warnings.simplefilter("ignore")
-            arrays = fetch_arrays(entry.openml[1], entry.labels, entry.test_counts, entry.span)
+            arrays = fetch_arrays(entry.openml.number, entry.labels, entry.test_counts, entry.span)
         dataset = store.build_dataset(arrays, entry.size, entry.missing)
     except (OSError, ValueError, HTTPException) as error:
-        cause = f"OpenML's {entry.openml[0]} (id {entry.openml[1]}) could not be downloaded: {error}"
+        cause = f"OpenML's {entry.openml.name} (id {entry.openml.number}) could not be downloaded: {error}"
         raise DatasetNotFound(missing_file_message(stem, entry, cause)) from error
     try:
         store.write(store.cache_folder() / f"{stem}.npz", arrays)
@@ -201,7 +201,7 @@ def describe(name: str | None = None) -> str:
     lines = [f"{'name':15}samples x features x classes  OpenML  {'licence':18}origin"]
     for key, entry in CATALOGUE.items():
         size = " x ".join(str(n) for n in entry.size)
-        number = entry.openml[1] if entry.openml else "-"
+        number = entry.openml.number if entry.openml else "-"
         lines.append(f"{key:15}{size:30}{number!s:8}{entry.licence:18}{entry.origin}")
     return "\n".join(lines)
 

@@ -53,6 +53,11 @@ class Chunk(NamedTuple):
     y: Vector
     sample_weight: Vector | None
 
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+        return len(self.y)
+
     def suffices(self, least: int = 0) -> bool:
         """Return True if a distance can be learned from these samples, and there are at least `least` of them.
 
@@ -91,6 +96,11 @@ class TupleChunk(NamedTuple):
     sense: Vector | None = None
 
     @property
+    def size(self) -> int:
+        """The number of tuples."""
+        return len(self.tuples)
+
+    @property
     def name(self) -> str:
         """What the tuples are: pairs, triplets or quadruplets."""
         return TUPLES[self.tuples.shape[1]]
@@ -101,11 +111,8 @@ class TupleChunk(NamedTuple):
             had, has = ("target", "y") if self.y is None else ("y", "target")
             raise ValueError(f"{has} is given, but the pairs that are kept have {had}. Call fit_pairs to start anew.")
         tuples = np.concatenate([self.tuples, other.tuples + self.X.shape[0]])
-        rest = [
-            None if mine is None or its is None else np.concatenate([mine, its])
-            for mine, its in zip(self[3:], other[3:], strict=True)
-        ]
-        return TupleChunk(stack(self.X, other.X), tuples, join_weights(self, other), *rest)
+        joined = {name: join_arrays(getattr(self, name), getattr(other, name)) for name in ("y", "target", "sense")}
+        return TupleChunk(stack(self.X, other.X), tuples, join_weights(self, other), **joined)
 
     def supervise(self, given: Any) -> Any:
         """Return a supervision by given tuples, with its tuples replaced by these."""
@@ -122,13 +129,16 @@ def stack(first: Any, second: Any) -> Any:
     return np.concatenate([first, second])
 
 
+def join_arrays(first: Vector | None, second: Vector | None) -> Vector | None:
+    """Return the entries of both; None if one is None."""
+    return None if first is None or second is None else np.concatenate([first, second])
+
+
 def join_weights(*chunks: Chunk | TupleChunk) -> Vector | None:
     """Return the weights of chunks; 1 for those that have none, None if all have none."""
     if all(chunk.sample_weight is None for chunk in chunks):
         return None
-    # The second field of both has a row for each weight.
-    weights = [np.ones(len(chunk[1])) if chunk.sample_weight is None else chunk.sample_weight for chunk in chunks]
-    return np.concatenate(weights)
+    return np.concatenate([np.ones(each.size) if each.sample_weight is None else each.sample_weight for each in chunks])
 
 
 def read_chunk(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Chunk:

@@ -271,11 +271,11 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
             # Most of the time would go into trials of plans: the folds share those of the first.
             known = self.plans_[0] if self.plans_ else None
             plans = choose_plans(task, learner, fold.train, ranks) if self.path and known is None else known or {}
-            for prices in dict.fromkeys(candidate[1:] for candidate in candidates):
-                own = clone(learner).set_params(regularisation=prices[0], shrinkage=prices[1])
+            for prices in dict.fromkeys(candidate._replace(n_components=None) for candidate in candidates):
+                own = clone(learner).set_params(regularisation=prices.regularisation, shrinkage=prices.shrinkage)
                 trained = fit_path(task, own, fold.train, ranks, plans, warm=self.path)
                 for rank, (fitted, seconds) in zip(ranks, trained, strict=True):
-                    index = candidates.index(Candidate(rank, *prices))
+                    index = candidates.index(prices._replace(n_components=rank))
                     scores[index], times[index] = task.score(fitted, fold), seconds
                     progress.count(f"  {candidates[index]}: score {scores[index]:.4f}, {seconds:.2f} s")
         return Scored(scores, times, plans)
