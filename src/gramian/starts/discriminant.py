@@ -21,6 +21,9 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among this number of principal directions.
 PRINCIPAL = 200
+# Covariances are computed from this number of samples, if there are at least twice as many, and from at least so many for
+# each feature. The first WHOLE samples of each class are among them.
+ENOUGH, ENOUGH_PER_FEATURE, WHOLE = 20_000, 20, 64
 # Eigenvectors are computed by Lanczos iterations if the matrix has more than this number of rows for each of them.
 FEW = 100
 # Discriminants whose eigenvalue is a smaller share of the largest than this are mostly rounding.
@@ -56,6 +59,10 @@ def discriminants(
         combinations = np.zeros((components.scores.shape[1], rank))
         combinations[: inside.shape[1]] = discriminants(inside, labels, rank, rng, execution)
         return np.ascontiguousarray(components.lift(combinations, execution))
+    rows = some_of_each_class(labels, max(ENOUGH, ENOUGH_PER_FEATURE * d))
+    if rows is not None:
+        features, labels = features.take(rows), labels[rows]
+        execution = execution_for(features, execution)
     within, between = class_moments(features, labels, execution)
     # Where classes do not vary at all, a little of what varies between them.
     size = max(float(np.trace(within)), 1e-6 * float(np.vdot(between, between))) / d
@@ -68,6 +75,20 @@ def discriminants(
         further = complete_directions(within + between @ between.T, within, directions, rank - found)
         directions = np.hstack([directions, further])
     return np.ascontiguousarray(directions.astype(features.dtype))
+
+
+def some_of_each_class(labels: Vector, enough: int) -> Vector | None:
+    """Return the indices, ascending, of about `enough` samples spread evenly over each class; None for all samples.
+
+    Classes of few samples are whole.
+    """
+    step = len(labels) // enough
+    if step < 2:
+        return None
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(codes, kind="stable")
+    place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[(place % step == 0) | (place < WHOLE)])
 
 
 def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix:
