@@ -21,8 +21,8 @@ __all__ = ["discriminants", "lda_start"]
 RIDGE = 0.2
 # With more features than LARGEST_MOMENT, discriminants are looked for among this number of principal directions.
 PRINCIPAL = 200
-# Covariances are computed from this number of samples, if there are at least twice as many, and from at least so many for
-# each feature. The first WHOLE samples of each class are among them.
+# Covariances are computed from ENOUGH samples, if there are at least twice as many, but from at least so many for
+# each feature; the first WHOLE samples of each class are among them.
 ENOUGH, ENOUGH_PER_FEATURE, WHOLE = 20_000, 20, 64
 # Eigenvectors are computed by Lanczos iterations if the matrix has more than this number of rows for each of them.
 FEW = 100
