@@ -8,12 +8,14 @@ from numbers import Complex, Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from gramian.extremes import largest
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "as_numbers",
+    "as_random_state",
     "as_real",
     "check_csr",
     "check_kind",
@@ -30,6 +32,19 @@ SENSES = {"at most": -1, "equal": 0, "at least": 1}
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 #: Kinds of NumPy dtypes that conversions to floating point take without a word.
 UNUSABLE_KINDS = {"M": "dates", "m": "time differences", "c": "complex numbers"}
+
+
+def as_random_state(random_state: Any) -> np.random.RandomState:
+    """Return a RandomState from a seed, None, a RandomState or a Generator; raise a ValueError for anything else."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.integers(2**31 - 1))
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r} is not valid. Give an integer from 0 to 2**32 - 1, None, a RandomState or "
+            "a Generator."
+        ) from error
 
 
 def check_number(

@@ -72,3 +72,22 @@ def test_advice_names_features_only_where_there_are_any(data):
         with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol") as caught:
             model.fit(*inputs)
         assert ("features of X" in str(caught[0].message)) is has_features
+
+
+@pytest.mark.parametrize("random_state", ["abc", -1, 1.5, 2**32])
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if "random_state" in kind().get_params()])
+def test_a_random_state_that_is_none_is_named(name, random_state, data):
+    X, y = data
+    arguments = (X,) if name in ("SStressMDS", "SubspaceTracker") else (X, y)
+    model = make_model(name).set_params(random_state=random_state)
+    with pytest.raises(ValueError, match=rf"random_state={random_state!r} is not valid. Give an integer"):
+        model.fit(*arguments)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if "random_state" in kind().get_params()])
+@pytest.mark.filterwarnings("ignore")
+def test_generators_are_taken_as_random_states(name, data):
+    X, y = data
+    arguments = (X,) if name in ("SStressMDS", "SubspaceTracker") else (X, y)
+    model = make_model(name).set_params(random_state=np.random.default_rng(0))
+    assert hasattr(model.fit(*arguments), "message_")

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from gramian.checks import check_number
+from gramian.checks import as_random_state, check_number
 from gramian.datasets.dataset import Dataset
 from gramian.types import Vector
 
@@ -72,7 +71,7 @@ def sample_classes(dataset: Dataset, classes: tuple[int, ...], per_class: int, r
 
 def resolve_random_state(random_state: Any) -> Any:
     """Return the Generator itself if one is given, else a RandomState: seeds must keep drawing the same samples."""
-    return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
+    return random_state if isinstance(random_state, np.random.Generator) else as_random_state(random_state)
 
 
 def class_indices(dataset: Dataset, label: int, least: int) -> Vector:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.blocked import BlockedFeatures, open_blocks
-from gramian.checks import check_kind, check_number, check_powers
+from gramian.checks import as_random_state, check_kind, check_number, check_powers
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
@@ -202,7 +201,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
             first = not hasattr(self, "_stream")
             X = self._validate(X, reset=first, least=1)
             if first:
-                self._stream = self._initialise_stream(X.shape[1], check_random_state(self.random_state))
+                self._stream = self._initialise_stream(X.shape[1], as_random_state(self.random_state))
             else:
                 self._stream = Stream(*(array.copy() for array in self._stream))
             self._follow(X)
@@ -282,7 +281,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
 
     def _follow_epochs(self, X: Any, checkpoint: Any) -> None:
         """Update the stream with all rows of X in random orders, `n_epochs` times, or from where it was interrupted."""
-        rng = check_random_state(self.random_state)
+        rng = as_random_state(self.random_state)
         found: Passage | None = checkpoint.position()
         if found is None:
             self._stream = self._initialise_stream(X.shape[1], rng)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from gramian.checks import check_kind, check_number
+from gramian.checks import as_random_state, check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.images import Parts
 from gramian.measurements.measurement import check_range
@@ -36,7 +36,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
     """Return a generator from a seed, a RandomState, None, or itself."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.default_rng(as_random_state(random_state).randint(2**31 - 1))
 
 
 def as_labels(labels: Any) -> Vector:
