@@ -76,3 +76,34 @@ def test_polar_is_infinite_where_the_range_or_the_core_is_fixed_but_differs(rng)
     assert closeness.polar(G, rng.standard_normal((D, R)), 0.0) == np.inf
     assert closeness.polar(G, 2 * G, 1.0) == np.inf
     assert np.isfinite(closeness.polar(G, 2 * G, 0.0))
+
+
+GOOD = np.diag([1.0, 2.0])
+BAD_MATRICES = {
+    r"V has \(3, 3\)": np.eye(3),
+    "V is not symmetric": np.array([[1.0, 0.5], [0.0, 1.0]]),
+    "V is not positive definite": np.diag([1.0, 0.0]),
+    "V contains NaN": np.diag([1.0, np.nan]),
+    "V has dtype": np.eye(2) * 1j,
+}
+
+
+@pytest.mark.parametrize("message", BAD_MATRICES)
+@pytest.mark.parametrize("divergence", [closeness.logdet, closeness.von_neumann])
+def test_divergences_name_a_matrix_that_has_none(divergence, message):
+    with pytest.raises(ValueError, match=message):
+        divergence(GOOD, BAD_MATRICES[message])
+
+
+@pytest.mark.parametrize("distance", [closeness.flat, closeness.polar])
+def test_distances_name_factors_that_do_not_fit(distance):
+    with pytest.raises(ValueError, match=r"G has shape \(2, 2\) and H has \(3, 1\)"):
+        distance(GOOD, np.ones((3, 1)))
+    with pytest.raises(ValueError, match="H contains NaN or infinity"):
+        distance(GOOD, np.full((2, 2), np.inf))
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, np.nan, "half"])
+def test_the_weight_of_polar_is_checked(weight):
+    with pytest.raises(ValueError, match="weight="):
+        closeness.polar(GOOD, GOOD, weight)

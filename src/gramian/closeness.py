@@ -6,9 +6,12 @@ present matrix V for a lower loss. Each function names the geometry whose update
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
+from gramian.checks import as_real, check_number
 from gramian.geometries.frames import polar_decompose
 from gramian.types import Matrix
 
@@ -27,6 +30,7 @@ def von_neumann(W: Matrix, V: Matrix) -> float:
     >>> von_neumann(np.eye(2), np.eye(2))
     0.0
     """
+    W, V = read_definite(W, V)
     return float(np.trace(W @ (symmetric_log(W) - symmetric_log(V)) - W + V))
 
 
@@ -43,6 +47,7 @@ def logdet(W: Matrix, V: Matrix) -> float:
     >>> logdet(np.eye(2), np.eye(2))
     0.0
     """
+    W, V = read_definite(W, V)
     ratio = scipy.linalg.eigh(W, V, eigvals_only=True)
     return float(np.sum(ratio - 1 - np.log(ratio)))
 
@@ -59,6 +64,7 @@ def flat(G: Matrix, H: Matrix) -> float:
     >>> flat(np.array([[1.0], [0.0]]), np.array([[-2.0], [0.0]]))
     0.5
     """
+    G, H = read_alike("G", G, "H", H)
     left, _, right = np.linalg.svd(H.T @ G)
     return float(0.5 * np.sum((G - H @ (left @ right)) ** 2))
 
@@ -77,6 +83,10 @@ def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
     >>> round(polar(np.array([[1.0], [0.0]]), np.array([[np.e], [0.0]])), 6)
     4.0
     """
+    G, H = read_alike("G", G, "H", H)
+    check_number("weight", weight, least=0)
+    if weight > 1:
+        raise ValueError(f"weight={weight} is above 1. Choose a weight from 0 to 1.")
     (U, R), (V, S) = polar_decompose(G), polar_decompose(H)
     left, _, right = np.linalg.svd(U.T @ V)
     U, R = U @ (left @ right), (left @ right).T @ R
@@ -85,6 +95,32 @@ def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
     of_ranges = divide_by_weight(float(angles @ angles), weight)
     of_cores = divide_by_weight(float(np.sum(np.log(ratio) ** 2)), 1 - weight)
     return 0.5 * (of_ranges + of_cores)
+
+
+def read_alike(name: str, first: Any, other_name: str, second: Any) -> tuple[Matrix, Matrix]:
+    """Return two matrices of finite numbers of one shape as arrays, or raise a ValueError."""
+    first, second = as_real(name, first), as_real(other_name, second)
+    if first.ndim != 2 or first.shape != second.shape or not first.size:
+        raise ValueError(
+            f"{name} has shape {first.shape} and {other_name} has {second.shape}; expected matrices of one shape."
+        )
+    for each, matrix in ((name, first), (other_name, second)):
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"{each} contains NaN or infinity.")
+    return first, second
+
+
+def read_definite(W: Any, V: Any) -> tuple[Matrix, Matrix]:
+    """Return two positive definite matrices (d, d) as arrays, or raise a ValueError that names the one that is not."""
+    W, V = read_alike("W", W, "V", V)
+    for name, matrix in (("W", W), ("V", V)):
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"{name} has shape {matrix.shape}; expected (d, d).")
+        if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-6 * float(np.abs(matrix).max())):
+            raise ValueError(f"{name} is not symmetric.")
+        if not np.linalg.eigvalsh(matrix)[0] > 0:
+            raise ValueError(f"{name} is not positive definite: the divergence is infinite, or has no meaning.")
+    return W, V
 
 
 def divide_by_weight(square: float, weight: float) -> float:
