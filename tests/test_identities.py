@@ -88,31 +88,33 @@ def test_cost_never_increases_with_any_batch_solver(geometry, kind, solver, rng,
 
 
 @pytest.mark.parametrize("execution", EXECUTIONS[1:], ids=repr)
+@solvers
 @geometries
-def test_descent_has_the_same_bits_on_every_execution(geometry, execution, rng, tiny_pieces):
-    problem, point = make_problem(EXAMPLES["pairs"](rng, np.float64), rng), random_point(geometry, rng)
-    places = (Serial(), execution)
-    one, other = (
-        minimize(Problem(problem.blocks, place), ConjugateGradient(), point, max_iter=10, tol=0) for place in places
-    )
+def test_descent_has_the_same_bits_on_every_execution(geometry, solver, execution, rng, tiny_pieces):
+    data, point = make_problem(EXAMPLES["pairs"](rng, np.float64), rng).blocks[0], random_point(geometry, rng)
+    blocks = [data, Block(Identity(5), [Toward(rng.standard_normal((5, 3)), 0.7)])]
+    one, other = (minimize(Problem(blocks, place), solver, point, max_iter=5, tol=0) for place in (Serial(), execution))
     np.testing.assert_array_equal(other.point.G, one.point.G)
     np.testing.assert_array_equal(other.history["cost"], one.history["cost"])
-    check_descent(geometry, rng, Problem(problem.blocks, execution), ConjugateGradient())
+    check_descent(geometry, rng, Problem(blocks, execution), solver)
 
 
+@pytest.mark.parametrize("execution", EXECUTIONS, ids=repr)
 @geometries
-def test_penalty_beside_measurements_satisfies_the_identities_of_problems(geometry, rng):
+def test_penalty_beside_measurements_satisfies_the_identities_of_problems(geometry, execution, rng, tiny_pieces):
     data = make_problem(EXAMPLES["pairs"](rng, np.float64), rng).blocks[0]
-    both = Problem([data, Block(Identity(5), [Toward(rng.standard_normal((5, 3)), 0.7)])])
+    both = Problem([data, Block(Identity(5), [Toward(rng.standard_normal((5, 3)), 0.7)])], execution)
     for identity in (check_gradient, check_line_derivatives, check_carried_evaluations):
         identity(geometry, rng, both)
 
 
+@pytest.mark.parametrize("execution", EXECUTIONS, ids=repr)
 @geometries
-def test_penalty_is_the_relative_squared_distance_to_its_matrix(geometry, rng):
+def test_penalty_is_the_relative_squared_distance_to_its_matrix(geometry, execution, rng):
     """Checks the value, the Gauss-Newton operator and, on straight curves, the Hessian."""
     factor = rng.standard_normal((5, 3))
-    evaluation = Problem([Block(Identity(5), [Toward(factor, 0.7)])]).evaluate(random_point(geometry, rng))
+    problem = Problem([Block(Identity(5), [Toward(factor, 0.7)])], execution)
+    evaluation = problem.evaluate(random_point(geometry, rng))
     point, W0 = evaluation.point, factor @ factor.T
     assert evaluation.value == pytest.approx(0.35 * np.sum((gram(point) - W0) ** 2) / np.sum(W0**2))
     tangent = random_tangent(point, rng)

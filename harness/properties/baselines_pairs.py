@@ -148,6 +148,11 @@ def percentile(ordered: np.ndarray, share: float) -> float:
     return float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
 
 
+def ratio_of(seen: list[Any]) -> float:
+    """Return the ratio of the largest to the smallest eigenvalue that was seen; infinity if rounding left no sign."""
+    return float(max(seen) / min(seen)) if min(seen) > 0 else float("inf")
+
+
 def itml_reference(A: np.ndarray, pairs: Bounded, gamma: float, n_cycles: int) -> Learned:
     """Return A (d, d) and the duals (m,) after cycles of projections, with A⁻¹ never formed."""
     A, z, bound = A.astype(LONG), pairs.z.astype(LONG), pairs.target.astype(LONG)
@@ -162,7 +167,7 @@ def itml_reference(A: np.ndarray, pairs: Bounded, gamma: float, n_cycles: int) -
             image = A @ z[e]
             A = A + rho * step / (1 - rho * step * p) * np.outer(image, image)
             seen += [p / (z[e] @ z[e]), z[e] @ A @ z[e] / (z[e] @ z[e])]
-    return Learned(A, dual, float(max(seen) / min(seen)))
+    return Learned(A, dual, ratio_of(seen))
 
 
 def lego_reference(A: np.ndarray, pairs: Bounded, eta: float, n_epochs: int) -> Learned:
@@ -182,7 +187,7 @@ def lego_reference(A: np.ndarray, pairs: Bounded, eta: float, n_epochs: int) -> 
             A = A - (p - s) / p**2 * np.outer(image, image)
             steps += abs(p - y) > 1e-6 * (p + y)
             seen += [p / (z[e] @ z[e]), s / (z[e] @ z[e])]
-    return Learned(A, steps, float(max(seen) / min(seen)))
+    return Learned(A, steps, ratio_of(seen))
 
 
 def pola_reference(z: np.ndarray, signs: np.ndarray, n_epochs: int) -> tuple[np.ndarray, float]:

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SStressMDS, SubspaceTracker
 from gramian._checkpoints import session
@@ -292,6 +294,63 @@ def test_a_full_disk_warns_and_the_fit_goes_on(rng, tmp_path, monkeypatch):
         model.fit(X, y)
     assert_same_fit(model, whole)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_becomes_full_leaves_the_last_state(rng, tmp_path, monkeypatch):
+    X, y, _, _ = regression(rng, 60, 5, 2)
+    path, writes, save = tmp_path / "state.npz", [], np.savez
+    settings = {"growing": False, "tol": 1e-12, "random_state": 0, "checkpoint": path, "checkpoint_every": 0}
+    whole = PSDRegressor(2, **settings).fit(X, y)
+    assert whole.n_iter_ > 6
+
+    def fill_up(*arguments, **keywords):
+        writes.append(path.read_bytes() if path.exists() else None)
+        if len(writes) > 3:
+            raise OSError(28, "No space left on device")
+        save(*arguments, **keywords)
+
+    def stop(record):
+        if record.iteration == 5:
+            raise RuntimeError("stopped")
+
+    monkeypatch.setattr(session, "LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(np, "savez", fill_up)
+    with pytest.warns(UserWarning, match="could not be written"), pytest.raises(RuntimeError, match="stopped"):
+        PSDRegressor(2, callback=stop, **settings).fit(X, y)
+    assert len(writes) > 4
+    assert path.read_bytes() == writes[3]
+    monkeypatch.setattr(np, "savez", save)
+    first = []
+    assert_same_fit(PSDRegressor(2, callback=lambda r: first.append(r.iteration), **settings).fit(X, y), whole)
+    assert first[0] > 1
+
+
+@pytest.mark.parametrize(("took", "longest"), [(0.0, 5.0), (2.0, 8.0)])
+def test_at_most_one_interval_is_lost(rng, tmp_path, monkeypatch, took, longest):
+    X, y, _, _ = regression(rng, 60, 5, 2)
+    now, writes = [0.0], []
+    monkeypatch.setattr(session, "perf_counter", lambda: now[0])
+    write = session.write_file
+
+    def note(*arguments):
+        write(*arguments)
+        now[0] += took
+        writes.append(now[0])
+
+    def tick(record):
+        now[0] += 1.0
+
+    monkeypatch.setattr(session, "write_file", note)
+    settings = {"growing": False, "tol": 1e-300, "max_iter": 60, "random_state": 0}
+    model = PSDRegressor(2, callback=tick, checkpoint=tmp_path / "state.npz", checkpoint_every=5, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.n_iter_ > 20
+    # An iteration takes a second here. Writing takes a fifth of the time at the most.
+    gaps = np.diff([0.0, *writes]) - took
+    assert len(gaps) > 1
+    assert gaps.max() <= longest + 1
 
 
 class Own(GradientDescent):

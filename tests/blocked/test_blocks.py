@@ -1,9 +1,13 @@
 """Data in blocks on workers: the answers are those of the same data in memory."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SubspaceTracker, open_table
 from gramian.blocked import BlockedFeatures, is_blocked, open_blocks
@@ -54,33 +58,67 @@ def test_weights_senses_and_samples_of_weight_zero_are_split_with_the_rows(rng):
     assert_same_fit(model, PSDRegressor(2, **settings).fit(chunks, y, da.from_array(weight, chunks=300), sense))
 
 
-@pytest.mark.parametrize("kind", ["npy", "parquet", "frame", "sparse", "float32"])
-def test_blocks_of_every_kind_are_read(rng, tmp_path, kind):
-    X, y = regression(rng, 900, dtype=np.float32 if kind == "float32" else np.float64)
-    parts, names = np.array_split(X, 3), [f"f{i}" for i in range(6)]
-    frames = [pd.DataFrame(part, columns=names) for part in parts]
+KINDS = ["npy", "parquet", "frame", "sparse", "float32"]
+NAMES = [f"f{i}" for i in range(6)]
+
+
+def in_blocks(X, kind, folder):
+    """Return samples (n, 6) in three blocks of a kind."""
+    parts = np.array_split(X, 3)
+    frames = [pd.DataFrame(part, columns=NAMES) for part in parts]
     if kind == "npy":
-        data = [tmp_path / f"{i}.npy" for i in range(3)]
+        data = [folder / f"{i}.npy" for i in range(3)]
         for path, part in zip(data, parts, strict=True):
             np.save(path, part)
     elif kind == "parquet":
-        data = [str(tmp_path / f"{i}.parquet") for i in range(3)]
+        data = [str(folder / f"{i}.parquet") for i in range(3)]
         for path, frame in zip(data, frames, strict=True):
             frame.to_parquet(path)
     elif kind == "frame":
-        data = dd.from_pandas(pd.concat(frames), npartitions=1, sort=False)
+        data = dd.from_pandas(pd.concat(frames, ignore_index=True), npartitions=3, sort=False)
     elif kind == "sparse":
         data = [scipy.sparse.csr_array(part) for part in parts]
     else:
         data = da.from_array(X, chunks=(300, 6))
+    return data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_of_every_kind_are_read(rng, tmp_path, kind):
+    X, y = regression(rng, 900, dtype=np.float32 if kind == "float32" else np.float64)
+    data, frame = in_blocks(X, kind, tmp_path), pd.DataFrame(X, columns=NAMES)
     settings = {"tol": 1e-3, "random_state": 0}
-    own = pd.concat(frames) if kind in ("parquet", "frame") else scipy.sparse.csr_array(X) if kind == "sparse" else X
+    own = frame if kind in ("parquet", "frame") else scipy.sparse.csr_array(X) if kind == "sparse" else X
     model, blocked = PSDRegressor(2, **settings).fit(own, y), PSDRegressor(2, **settings).fit(data, y)
     assert_same_fit(model, blocked, rtol=1e-4 if kind == "float32" else 1e-10)
     assert blocked.factor_.dtype == X.dtype
     np.testing.assert_allclose(blocked.predict(data), blocked.predict(own), rtol=1e-4 if kind == "float32" else 1e-10)
+    assert blocked.blocks_.n_blocks == 3
     if kind in ("parquet", "frame"):
-        assert list(blocked.feature_names_in_) == names
+        assert list(blocked.feature_names_in_) == NAMES
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_and_subspaces_of_blocks_of_every_kind(rng, tmp_path, kind):
+    X = regression(rng, 900, dtype=np.float32 if kind == "float32" else np.float64)[0]
+    X[:, :2] *= 5
+    data, tolerance = in_blocks(X, kind, tmp_path), 2e-2 if kind == "float32" else 1e-6
+    own = scipy.sparse.csr_array(X) if kind == "sparse" else X
+    pairs, triplets = distinct(rng, 900, 400, 2), distinct(rng, 900, 400, 3)
+    target, learner = (X[pairs[:, 0], 0] - X[pairs[:, 1], 0]) ** 2, MetricLearner(2, max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for name, index, more in (("fit_pairs", pairs, {"target": target}), ("fit_triplets", triplets, {})):
+            one, other = (getattr(clone(learner), name)(given, index, **more) for given in (own, data))
+            assert other.blocks_.n_blocks == 3
+            np.testing.assert_allclose(other.factor_, one.factor_, rtol=tolerance, atol=tolerance)
+    # A stream visits the blocks in their order, and the samples of a block in an order of their own.
+    tracker = SubspaceTracker(2, n_epochs=5, random_state=0).fit(data)
+    frame = pd.DataFrame(X, columns=NAMES) if kind in ("parquet", "frame") else X
+    expected = SubspaceTracker(2, n_epochs=5, random_state=0).fit(frame)
+    angles = scipy.linalg.subspace_angles(tracker.components_.T, expected.components_.T)
+    assert angles.max() < 0.3
+    np.testing.assert_allclose(tracker.transform(data), tracker.transform(frame), rtol=1e-3, atol=1e-4)
 
 
 def test_further_settings_of_a_regression(rng):

@@ -180,3 +180,20 @@ def test_a_metric_of_two_vectors_has_the_range_of_numbers():
     for size in (1e-200, 1.0, 1e200):
         assert metric([3 * size, 0], [size, 5]) == pytest.approx(2 * size)
     assert metric([3e200, 0], [0, 0], squared=True) == np.inf
+
+
+def test_images_that_overflow_are_refused_by_name(signed):
+    X, labels, _, _ = signed
+    model = LEGO(random_state=0).fit(X, labels)
+    model.components_ = 1e3 * np.eye(3)
+    with pytest.raises(ValueError, match=r"the images of X overflow float32. Scale X as in the fit"):
+        model.transform((1e37 * X).astype(np.float32))
+    with pytest.raises(ValueError, match="the images of X overflow float64"):
+        model.transform(1e307 * X)
+
+
+@pytest.mark.parametrize("learner", [ITML(random_state=0), LEGO(random_state=0), POLA(random_state=0)], ids=class_name)
+def test_float32_samples_whose_images_could_overflow_are_refused(learner, signed):
+    X, labels, _, _ = signed
+    with pytest.raises(ValueError, match=r"the largest entry of X in absolute value is .* Scale X"):
+        clone(learner).fit((1e37 * X).astype(np.float32), labels)

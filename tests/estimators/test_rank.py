@@ -120,6 +120,8 @@ def test_the_rank_of_a_kernel_is_chosen_as_a_fit_of_that_rank():
     assert len(model.rank_path_) >= 1
     again = KernelLearner(model.rank_, random_state=0).fit(X, y)
     assert np.allclose(model.embedding_, again.embedding_)
+    assert model.certificate_.gap >= 0
+    assert model.certificate_.is_global
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import os
 import signal
 import time
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from gramian import MetricLearner, PSDRegressor
 from gramian.execution import Dask, waiting
@@ -56,6 +58,26 @@ def test_a_killed_worker_changes_nothing(rng, client, blocked, iteration):
         other = PSDRegressor(2, callback=kill, **settings).fit(data, y)
     assert kill.killed is not None
     assert len(other.history_["cost"]) > iteration + 2
+    np.testing.assert_array_equal(other.history_["cost"], model.history_["cost"])
+    np.testing.assert_array_equal(other.factor_, model.factor_)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_killed_worker_changes_nothing_of_pairs_across_blocks(rng, client):
+    X = rng.standard_normal((900, 5))
+    pairs = rng.integers(900, size=(3000, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    target = (X[pairs[:, 0], 0] - X[pairs[:, 1], 0]) ** 2
+    data = da.from_array(X, chunks=(300, 5))
+    settings = {"tol": 1e-10, "max_iter": 15, "random_state": 0, "n_jobs": Dask(client)}
+    kill = KillWorker(client, 4)
+    with warnings.catch_warnings(), time_limit(200):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MetricLearner(2, **settings).fit_pairs(data, pairs, target=target)
+        other = MetricLearner(2, callback=kill, **settings).fit_pairs(data, pairs, target=target)
+    assert kill.killed is not None
+    assert other.blocks_.n_across > 1000
+    assert len(other.history_["cost"]) > 6
     np.testing.assert_array_equal(other.history_["cost"], model.history_["cost"])
     np.testing.assert_array_equal(other.factor_, model.factor_)
     client.wait_for_workers(2, timeout=60)

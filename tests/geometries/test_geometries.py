@@ -42,6 +42,10 @@ def test_scaled_metric_is_regularised_by_the_level(rng):
     np.testing.assert_allclose(point.damped(0.5).metric, point.G.T @ point.G + 0.5 * share * np.eye(R))
     singular = Scaled().point(np.eye(D, R) * [1, 1, 0])
     assert np.isfinite(singular.gradient(rng.standard_normal((D, R)))).all()
+    # A factor that has shrunk to zero has neither a gradient nor an inner product: solvers end there.
+    vanished = Scaled(gaussian=True).point(np.eye(D, R)).at(np.zeros((D, R)))
+    assert np.isnan(vanished.gradient(np.ones((D, R)))).all()
+    assert np.isnan(vanished.inner(np.ones((D, R)), np.ones((D, R))))
 
 
 def test_steps_with_a_moment_equal_steps_on_whitened_data(rng, slope):

@@ -1,5 +1,6 @@
 """Neighbourhoods against explicit sums over all pairs of samples."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -159,6 +160,26 @@ def test_pieces_and_threads_give_the_same_bits(rng):
     for evaluation in evaluations[1:]:
         assert evaluation.value == evaluations[0].value
         np.testing.assert_array_equal(evaluation.gradient, evaluations[0].gradient)
+
+
+def test_no_matrix_of_all_pairs_is_in_memory(rng):
+    n = 4000
+    labels = rng.integers(0, 5, size=n)
+    problem = Problem([Block(Array(rng.standard_normal((n, 6))), [Neighbourhoods(labels)])])
+    problem.evaluate(Flat().point(np.eye(6)[:, :2]))
+    tracemalloc.start()
+    evaluation = problem.evaluate(Flat().point(np.eye(6)[:, 1:3]))
+    evaluation.line(-evaluation.gradient).take(1e-3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n**2 / 4
+
+
+def test_anchors_grow_from_round_to_round():
+    sizes = LabelNeighbourhoods(np.arange(20_000) % 3).round_sizes
+    assert len(sizes) > 1
+    assert (np.diff(sizes) > 0).all()
+    assert sizes[-1] < 20_000
 
 
 def test_mistakes_are_named(labels):

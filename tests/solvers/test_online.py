@@ -104,6 +104,16 @@ def test_compiled_descent_with_very_long_steps_stays_finite(geometry, rng):
             assert (skipped > 0) == isinstance(geometry, Flat)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="machine code overflows without a warning, Python with one")
+@pytest.mark.parametrize("geometry", [Flat(), Scaled(), Polar()], ids=repr)
+@pytest.mark.parametrize("batch_size", [1, 32])
+def test_steps_beyond_the_range_of_numbers_are_skipped(geometry, batch_size, rng):
+    problem = make_online_problem("each", rng, np.float32)
+    point = geometry.point((1e-20 * rng.standard_normal((D, R))).astype(np.float32))
+    end, _ = descend(problem, point, np.arange(N), batch_size, np.full(-(-N // batch_size), 4.5e38))
+    assert np.isfinite(end.G).all()
+
+
 def test_compiled_polar_descent_keeps_the_frame_orthonormal(rng):
     problem = make_online_problem("each", rng)
     point = Polar().point(rng.standard_normal((D, R)))

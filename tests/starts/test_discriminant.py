@@ -182,3 +182,16 @@ class Counted(Array):
         taken = super().take(rows)
         self.n_read += taken.shape[0]
         return taken
+
+
+@pytest.mark.parametrize("rank", [2, 12])
+def test_starts_of_many_samples_read_them_once_at_the_most(rng, rank):
+    n, d = 60_000, 12
+    labels, X = rng.integers(3, size=n), rng.standard_normal((n, d))
+    features = Counted(X)
+    assert discriminants(features, labels, rank, rng).shape == (d, rank)
+    # A third of the samples, and some of each class for their means.
+    assert features.n_read <= n // 3 + 2 * 3 * 64 + 3
+    features = Counted(X)
+    assert principal_directions(features, rank, rng).shape == (d, rank)
+    assert features.n_read <= n

@@ -97,12 +97,18 @@ def polar_single_step(
     rate = max(rate, 2 * lam * abs(slope) * np.sqrt(square_h * square_w) / LONGEST)
     if rate * s > 1:
         s = 1 / rate
+    along_w = along_h = grown = U.dtype.type(0)
     if lam > 0 and square_w > 0:
         alpha = 2 * lam * s * slope
         shrink = 1 / np.sqrt(1 + alpha * alpha * square_h * square_w)
         # (U + ξ)(I + (shrink-1) ŵ ŵᵀ) = U + q wᵀ, q = (shrink-1)/‖w‖² U w - α shrink (v - U u)
         along_w = U.dtype.type((shrink - 1) / square_w)
         along_h = U.dtype.type(alpha * shrink)
+    if lam < 1 and square_z > 0:
+        grown = U.dtype.type(np.expm1(-0.5 * (1 - lam) * s * slope * square_z) / square_z)
+    if not np.isfinite(along_w + along_h + grown):
+        return False
+    if along_w != 0 or along_h != 0:
         for j in range(d):
             q[j] = -along_h * V[0, j]
         for k in range(r):
@@ -112,8 +118,7 @@ def polar_single_step(
         for k in range(r):
             for j in range(d):
                 U[k, j] += w[k] * q[j]
-    if lam < 1 and square_z > 0:
-        grown = R.dtype.type(np.expm1(-0.5 * (1 - lam) * s * slope * square_z) / square_z)
+    if grown != 0:
         for i in range(r):
             c = grown * w[i]
             for k in range(r):
@@ -132,6 +137,9 @@ def polar_batch_step(s: Any, lam: Any, small: Any, xi: Any, MU: Any, U: Any, R: 
     row_products(MU, U, A)
     multiply(A, R, B)
     row_products(R.T.copy(), B.T.copy(), A)
+    # A product of finite factors may overflow.
+    if not np.isfinite(A).all():
+        return False
     w, V = np.linalg.eigh(A)
     rate = (1 - lam) * max(abs(w[0]), abs(w[-1])) / LARGEST_EXPONENT
     # The frame's tangent is R Rᵀ MU, orthogonal to U; twice, for the digits.
@@ -146,6 +154,8 @@ def polar_batch_step(s: Any, lam: Any, small: Any, xi: Any, MU: Any, U: Any, R: 
         return False
     if rate * s > 1:
         s = 1 / rate
+    if not np.isfinite(kind(2 * s)):
+        return False
     if lam < 1:
         for k in range(w.shape[0]):
             w[k] = np.exp(kind(-0.5 * (1 - lam) * s) * w[k])

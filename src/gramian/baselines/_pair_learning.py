@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian.checks import as_numbers
+from gramian.checks import as_numbers, check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
@@ -195,7 +195,11 @@ def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: b
     d = learner.n_features_in_
     if d > LARGEST_FULL:
         raise ValueError(f"X has {d} features: a {d} x {d} matrix would be learned. Reduce them to {LARGEST_FULL}.")
-    check_samples(checked[0] if isinstance(checked, tuple) else checked)
+    samples = checked[0] if isinstance(checked, tuple) else checked
+    check_samples(samples)
+    if getattr(X, "dtype", None) == np.float32:
+        # The images of such samples are of float32 too.
+        check_powers("X", samples, 1, np.float32)
     return checked
 
 

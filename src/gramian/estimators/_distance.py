@@ -85,7 +85,11 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X = samples_of_indices(X, getattr(self, "preprocessor", None))
         with open_blocks(X, getattr(self, "n_jobs", None)) as X:
             X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-            return X @ self.components_.T.astype(X.dtype, copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = X @ self.components_.T.astype(X.dtype, copy=False)
+        if not np.isfinite(Z).all():
+            raise ValueError(f"the images of X overflow {Z.dtype}. Scale X as in the fit, or give it as float64.")
+        return Z
 
     def inverse_transform(self, Z: Any) -> Matrix:
         """Return the samples X of least norm that minimise ‖X @ components_.T - Z‖, shape (n, d).

@@ -38,7 +38,7 @@ def follow_blocks(X: BlockedFeatures, stream: Stream, settings: Settings, rng: A
 
 def follow_block(shard: Held, state: Opaque, settings: Settings, seed: int | None) -> Opaque:
     """Return the stream after the samples of a block."""
-    X = shard.pieces[0].X
+    X = shard.pieces[0].dense()
     n = len(X)
     order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
     stream = Stream(*(array.copy() for array in state.content))
@@ -48,7 +48,7 @@ def follow_block(shard: Held, state: Opaque, settings: Settings, seed: int | Non
 
 def list_coordinates(features: Any, *, components: Matrix, mean: Vector) -> tuple[None, list[Matrix]]:
     """List the coordinates of the samples of a block."""
-    return None, [coordinates_of(features.X, components, mean)]
+    return None, [coordinates_of(features.dense(), components, mean)]
 
 
 def coordinates_of(X: Matrix, components: Matrix, mean: Vector) -> Matrix:

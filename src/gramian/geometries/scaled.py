@@ -115,7 +115,11 @@ class ScaledPoint(Point):
             return plain
         A = self.moment_times_frame.T @ a
         B = A if same else self.moment_times_frame.T @ b
-        return plain + inner(A.T @ (self.inverse @ B), self.metric) + float(A.trace() * B.trace())
+        try:
+            return plain + inner(A.T @ (self.inverse @ B), self.metric) + float(A.trace() * B.trace())
+        except np.linalg.LinAlgError:
+            # As of `gradient`: the factor is zero.
+            return float("nan")
 
     def slope(self, gradient: Matrix, MF: Matrix, tangent: Matrix) -> float:
         """Return the inner product of the gradient with a tangent; without a moment it is the sum 2 tr(MFᵀ ξ)."""
