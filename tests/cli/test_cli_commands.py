@@ -179,6 +179,24 @@ def test_embed_recovers_distances_from_a_matrix_and_from_pairs(gramian_run, here
         np.testing.assert_allclose(np.linalg.norm(Z[:, None] - Z, axis=2), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("names", [range(1, 21), range(1990, 2010), [f"s{i}" for i in range(20)], range(20)], ids=str)
+@pytest.mark.parametrize(("index", "label"), [(True, None), (True, "year"), (False, None)])
+def test_names_of_rows_and_columns_are_no_distances(gramian_run, here, names, index, label):
+    expected = np.loadtxt("distances.csv", delimiter=",")
+    frame = pd.DataFrame(expected, columns=names, index=pd.Index(names, name=label))
+    frame.to_csv("named.csv", index=index)
+    code, out, err = gramian_run("embed", "named.csv", "-o", "embedded.csv")
+    assert (code, "20 samples in 2 dimensions" in out) == (0, True), err
+    Z = pd.read_csv("embedded.csv").to_numpy()
+    np.testing.assert_allclose(np.linalg.norm(Z[:, None] - Z, axis=2), expected, atol=1e-4)
+
+
+def test_a_seed_below_zero_is_named(gramian_run, here):
+    code, _, err = gramian_run("fit", "data.npz", "-r", 1, "--seed", -1)
+    assert code != 0
+    assert "--seed" in err
+
+
 def test_a_checkpoint_is_gone_after_the_fit_and_not_in_the_model(gramian_run, here):
     code, _, err = gramian_run("fit", "data.npz", "-r", 1, "--checkpoint", "state", "-o", "c.skops")
     assert code == 0, err

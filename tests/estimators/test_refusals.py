@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from gramian import KernelLearner, MetricLearner, PSDRegressor, SStressMDS, baselines, estimators
+from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SStressMDS, baselines, estimators
 from gramian.baselines import ITML, LEGO, LMNN, POLA, LogDetKL
 from gramian.estimators.subspace import SubspaceTracker
 from gramian.solvers import GradientDescent
@@ -348,3 +348,77 @@ def test_a_path_in_place_of_samples_is_refused(path):
         PSDRegressor(1).fit(path, [1.0, 2.0])
     with pytest.raises(ValueError, match=r"^X is a path, 'x\.npy'"):
         MetricLearner(1).fit(path, [0, 1])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MetricLearner(2, balanced="no"), SubspaceTracker(2, center="x"), PSDRegressor(2, certificate="x")],
+    ids=lambda model: type(model).__name__,
+)
+def test_flags_are_true_or_false(model, rng):
+    X, y = rng.standard_normal((30, 4)), np.arange(30.0) % 2
+    with pytest.raises(ValueError, match=r"(balanced|center|certificate)='.*' is not valid. Choose True or False"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_tuples_whose_samples_all_coincide_are_refused(rng, kind):
+    X, i = np.tile(rng.standard_normal((30, 4)), (3, 1)), np.arange(30)
+    X, model = kind(X), MetricLearner(2, random_state=0)
+    with pytest.raises(ValueError, match="the samples of every one of the pairs coincide"):
+        model.fit_pairs(X, np.c_[i, i + 30], np.where(i % 2, 1, -1))
+    with pytest.raises(ValueError, match="the samples of every one of the triplets coincide"):
+        model.fit_triplets(X, np.c_[i, i + 30, i + 60])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_targets_out_of_range_are_named(rng, size):
+    X, pairs = rng.standard_normal((20, 3)), np.c_[np.arange(10), np.arange(10, 20)]
+    with pytest.raises(ValueError, match=r"the largest entry of target .* Scale target"):
+        MetricLearner(2).fit_pairs(X, pairs, target=np.full(10, size))
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_a_matrix_out_of_range_is_refused_and_its_factor_is_there(rng, size):
+    X = rng.standard_normal((300, 5))
+    y = (X[:, :2] ** 2).sum(axis=1)
+    model = PSDRegressor(2, random_state=0).fit(size * X, y)
+    assert model.score(size * X, y) > 0.999
+    with pytest.raises(ValueError, match=r"W is outside the range of float64: its factor has entries up to"):
+        model.matrix()
+
+
+def test_a_decomposed_kernel_of_other_samples_is_refused(rng):
+    X, y = rng.standard_normal((30, 4)), np.arange(30) % 2
+    model = KernelLearner(2, random_state=0)
+    decomposed = model.decompose(X)
+    with pytest.raises(ValueError, match="decomposed is of other samples than X"):
+        model.fit(3 * X[::-1], y, decomposed)
+    assert model.fit(X, y, decomposed).rank_ == 2
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_kernels_of_counts_have_a_default(rng, kernel):
+    X, y = rng.random((30, 4)), np.arange(30) % 2
+    assert np.isfinite(KernelLearner(2, kernel=kernel, random_state=0).fit(X, y).embedding_).all()
+
+
+@pytest.mark.parametrize("sizes", [(1, 2999), (1,) * 300])
+def test_a_stream_that_begins_with_one_sample_learns(rng, sizes):
+    X = rng.standard_normal((sum(sizes), 3))
+    y = X[:, 0] ** 2
+    model = PSDRegressor(1, solver="online", random_state=0)
+    for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+        model.partial_fit(X[stop - size : stop], y[stop - size : stop])
+    assert model.score(X, y) > 0.9
+
+
+def test_scores_that_are_no_numbers_are_refused(rng):
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 2
+    search = MetricLearnerCV([1, 2], estimator=MetricLearner(constraints="triplets"), cv=2, scoring=no_number)
+    with pytest.raises(ValueError, match="scoring gives NaN for 1 component, fold 1 of 2"):
+        search.fit(X, y)
+
+
+def no_number(estimator, X, y):
+    return float("nan")

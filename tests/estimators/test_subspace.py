@@ -273,3 +273,20 @@ def test_transform_before_fit(rng):
         SubspaceTracker().transform(np.ones((2, 3)))
     with pytest.raises(NotFittedError):
         SubspaceTracker().inverse_transform(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fifth_of_the_entries_is_enough_for_many_samples(seed):
+    rng = np.random.default_rng(seed)
+    basis = rng.standard_normal((5, 50))
+    X = rng.standard_normal((5000, 5)) @ basis + 0.1 * rng.standard_normal((5000, 50))
+    X[rng.random(X.shape) < 0.8] = np.nan
+    model = SubspaceTracker(5, random_state=seed).fit(X)
+    assert np.degrees(subspace_angles(model.components_.T, basis.T)).max() < 15
+
+
+def test_a_memory_of_one_sample_leaves_nothing_beside_its_mean(rng):
+    X = rng.standard_normal((50, 4))
+    with pytest.raises(ValueError, match="memory=1 is not valid"):
+        SubspaceTracker(2, memory=1).fit(X)
+    assert SubspaceTracker(2, memory=1, center=False, random_state=0).fit(X).components_.shape == (2, 4)

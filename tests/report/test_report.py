@@ -167,3 +167,18 @@ def test_mistakes_are_named(wine, model, tmp_path):
     with pytest.raises(ValueError, match="at least two samples"):
         write_report(model, X[:1], y[:1], path)
     assert not path.exists()
+
+
+def test_samples_and_labels_that_cannot_be_used_are_named(rng, tmp_path):
+    X, y = rng.standard_normal((30, 4)), np.arange(30) % 2
+    learner = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    for arguments, message in (
+        ((bad, y), "Input X contains NaN"),
+        ((X[:, :3], y), "X has 3 features, but the model has learned from 4"),
+        ((X, np.array([None, "a"], object)[y]), r"labels\[0\] = None is not a label"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            write_report(learner, *arguments, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()

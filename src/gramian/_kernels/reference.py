@@ -212,7 +212,7 @@ def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, cen
             continue
         e = np.where(np.isnan(x), 0, v - frame @ w)
         updates = totals[1] - totals[2]
-        fading = min(keep, (updates - 1) / updates)
+        fading = min(keep, ((updates - 1) / updates) ** (3 - 2 * m / d))
         trace = subspace_update_moment(moment, w, fading)
         totals[0] = fading * totals[0] + 1
         if w.any() and e.any():

@@ -15,7 +15,7 @@ from gramian._kernels.compiled import compiled
 CORRECT_EVERY = 64
 # A sample is skipped if the smallest squared pivot of the frame's observed rows is below this share of m/d, which is
 # what m of d rows hold of a direction of the frame on average.
-SMALLEST_SHARE = 1e-3
+SMALLEST_SHARE = 5e-2
 # Added to the diagonals of two matrices, so that they can be inverted: to the Gram matrix of the frame's observed rows,
 # and, as a share of its trace, to the moment of the weights, which is singular before r samples are seen. The first
 # biases the weights, the second only the step.
@@ -163,9 +163,10 @@ def subspace_follow(X: Any, order: Any, stream: Any, keep: Any, greedy: Any, cen
         e[:] = 0.0
         for j in observed[:m]:
             e[j] = v[j] - dot(frame[j], w)
-        # After t samples, sample s has weight s/t: steps decrease like 2/t, and the weight of the start like 1/t².
+        # After t complete samples, sample s has weight s/t: steps decrease like 2/t, the weight of the start like 1/t².
+        # Where entries are missing, the weights of the first samples, under a wrong frame, are forgotten sooner.
         updates = totals[1] - totals[2]
-        fading = min(keep, (updates - 1) / updates)
+        fading = min(keep, ((updates - 1) / updates) ** (3 - 2 * m / d))
         trace = subspace_update_moment(moment, w, fading)
         totals[0] = fading * totals[0] + 1
         size, residual = np.sqrt(dot(w, w)), np.sqrt(dot(e, e))

@@ -39,7 +39,7 @@ Target = Annotated[
     str | None,
     typer.Option("--target", "-t", metavar="COLUMN", help="The column of class labels.", show_default=False),
 ]
-Seed = Annotated[int, typer.Option(help="The seed of all random choices.")]
+Seed = Annotated[int, typer.Option(help="The seed of all random choices.", min=0, max=2**32 - 1)]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file.")]
 Text = Annotated[
     list[str] | None,

@@ -26,7 +26,7 @@ def embed_file(path: Path, out: Path, components: str, pairs: bool, seed: int) -
     if out.suffix not in OUTPUTS:
         raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
     check_folder(out, path)
-    numbers = read_numbers(path)
+    numbers = read_numbers(path, pairs=pairs)
     model = SStressMDS(components if components == "auto" else int(components), random_state=seed, verbose=1)
     with one_blas_thread():
         if pairs:
@@ -55,17 +55,30 @@ def fit_pairs(model: SStressMDS, path: Path, numbers: Matrix) -> None:
     model.fit_pairs(indices.astype(np.int64), numbers[:, 2])
 
 
-def has_index(frame: Any) -> bool:
-    """Return True if the first row and the first column of a table of texts count 0, 1, 2, ..., as pandas writes it."""
+def has_names(frame: Any) -> bool:
+    """Return True if the first row and the first column of a table of texts are names, as pandas writes them.
+
+    Names may be numbers. But the cell in the corner is empty or no number, and what is left has zeros on its diagonal,
+    or the names count 0, 1, 2, ...
+    """
     import pandas as pd
 
-    if min(frame.shape) < 2 or not pd.isna(frame.iloc[0, 0]):
+    if min(frame.shape) < 2 or not pd.isna(pd.to_numeric(frame.iloc[:1, 0], errors="coerce").iloc[0]):
         return False
     counts = [pd.to_numeric(part, errors="coerce").to_numpy() for part in (frame.iloc[0, 1:], frame.iloc[1:, 0])]
-    return all(np.array_equal(each, np.arange(len(each))) for each in counts)
+    return is_matrix(frame.iloc[1:, 1:]) or all(np.array_equal(each, np.arange(len(each))) for each in counts)
 
 
-def read_numbers(path: Path) -> Any:
+def is_matrix(frame: Any) -> bool:
+    """Return True for a square table of texts with zeros on its diagonal."""
+    import pandas as pd
+
+    n = len(frame)
+    diagonal = pd.Series([frame.iloc[i, i] for i in range(n)] if frame.shape == (n, n) else [])
+    return bool(n) and bool((pd.to_numeric(diagonal, errors="coerce") == 0).all()) and len(diagonal) == n
+
+
+def read_numbers(path: Path, *, pairs: bool = False) -> Any:
     """Return a file of numbers as an array; a heading and a first column of names are left out, empty cells are NaN."""
     kind = kind_of(path)
     if kind == "npz":
@@ -90,8 +103,11 @@ def read_numbers(path: Path) -> Any:
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, header=None, sep=None, engine="python", dtype=str)
-            if has_index(frame):
+            if has_names(frame):
                 frame = frame.iloc[1:, 1:]
+            elif is_matrix(frame.iloc[1:]) and not pairs:
+                # A heading of numbers, without a column of names.
+                frame = frame.iloc[1:]
             elif pd.to_numeric(frame.iloc[0, 1:].dropna(), errors="coerce").isna().any():
                 frame = frame.iloc[1:]
         if pd.to_numeric(frame.iloc[:, 0].dropna(), errors="coerce").isna().any():

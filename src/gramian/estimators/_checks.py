@@ -23,6 +23,7 @@ __all__ = [
     "LARGEST_FULL",
     "check_callback",
     "check_components",
+    "check_flag",
     "check_labels_given",
     "check_metric_settings",
     "check_scale",
@@ -147,6 +148,12 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
         raise ValueError(f"geometry={geometry!r} learns full-rank distances. Choose n_components=None.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise a ValueError unless a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is not valid. Choose True or False.")
+
+
 def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
@@ -158,8 +165,8 @@ def check_metric_settings(learner: Any) -> None:
         if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):
             check_number(name, value, least=0)
     resolve_regularisation(learner)
-    if not isinstance(learner.warm_start, bool | np.bool_):
-        raise ValueError(f"warm_start={learner.warm_start!r} is not valid. Choose True or False.")
+    for name in ("warm_start", "balanced"):
+        check_flag(name, getattr(learner, name))
     check_class_weight(learner.class_weight)
     if learner.n_constraints is not None:
         check_number("n_constraints", learner.n_constraints, least=1, integer=True)

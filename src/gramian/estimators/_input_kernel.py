@@ -62,7 +62,9 @@ class InputKernel(NamedTuple):
         if not (callable(self.kernel) or named_kernel):
             names = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
             raise ValueError(f"kernel={self.kernel!r} is unknown. Choose 'precomputed', {names}, or a function.")
-        named = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}
+        # The chi-squared kernel of scikit-learn does not know None.
+        gamma = 1 / X.shape[1] if self.gamma is None and self.kernel == "chi2" else self.gamma
+        named = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0, "filter_params": True}
         settings = {} if callable(self.kernel) else named
         # Entries that overflow are refused by whoever uses the kernel.
         with np.errstate(over="ignore", invalid="ignore"):

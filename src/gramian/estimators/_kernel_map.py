@@ -23,6 +23,8 @@ from gramian.warn import warn_user
 __all__ = ["KernelMap", "KernelPairs", "check_rank", "draw_pairs", "resolve_n_pairs"]
 
 PAIRS_PER_SAMPLE = 20
+# The number of rows of a decomposed kernel that are compared with those of the samples.
+COMPARED = 10
 # Images farther from the mean than OUTSIDE times those of training samples are extrapolated. LOCAL kernels are 1 at
 # distance 0 and vanish far away: they say nothing of samples whose values are below ALONE.
 OUTSIDE, LOCAL, ALONE = 5.0, ("rbf", "laplacian"), 1e-6
@@ -65,6 +67,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(
                 f"decomposed is of samples of shape {(len(given.kernel), given.n_features)}, but X has shape {X.shape}."
             )
+        # Some rows tell samples apart at little cost.
+        rows = np.unique(np.linspace(0, len(given.kernel) - 1, COMPARED).astype(int))
+        found = self._input_kernel.matrix(X[rows], X, given.origin)
+        if not np.allclose(found, given.kernel[rows], rtol=1e-6, atol=given.rounding):
+            raise ValueError("decomposed is of other samples than X. Make it by decompose(X), of these samples.")
         return given
 
     def transform(self, X: Any) -> Matrix:
@@ -183,7 +190,7 @@ def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
         raise ValueError(f"alpha={alpha} asks for negative distances. Choose a number in [0, 1].")
     classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes[0]!r}; labels of two classes or more are needed.")
+        raise ValueError(f"y has one class only, {classes[0]!s}; labels of two classes or more are needed.")
     if n_pairs is None:
         return PAIRS_PER_SAMPLE * len(y)
     check_number("n_pairs", n_pairs, least=1, integer=True)

@@ -64,10 +64,11 @@ def learn_stream(
     journal : Journal
     rng : Generator
     schedule : Schedule or None
-        The step sizes of the calls so far; None in the first call, which chooses them.
+        The step sizes of the calls so far; None in the first call, which chooses them. A call that the start fits
+        exactly, as one sample, leaves the choice to the next.
     """
     check_stream_solver(solver)
-    if schedule is None:
+    if schedule is None or schedule.scale == 0:
         with journal.phase(solver.start_phase):
             schedule = solver.schedule(problem, point, rng, solver.subset)
     return minimize(problem, solver, point, max_iter=1, journal=journal, memory=Memory(schedule, rng))

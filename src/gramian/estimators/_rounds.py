@@ -10,13 +10,15 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_sample_weight
 
+from gramian.blocked import BlockedFeatures
 from gramian.checks import validate_weight
 from gramian.estimators._checks import check_components, check_labels_given, resolve_part, validate_input
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
-from gramian.supervision.checks import check_samples, validate_signs, warn_of_targets
+from gramian.supervision.checks import check_samples, check_tuples_differ, validate_signs, warn_of_targets
 from gramian.supervision.pairs import read_bounds
+from gramian.supervision.tuples import TUPLES
 
 __all__ = [
     "Validated",
@@ -92,6 +94,10 @@ def validate_samples(
         check_directions(X, in_span)
     check_samples(X, 2 if supervision.from_labels else 4, learner._resolve_execution(X))
     supervision = supervision.validate(X.shape[0])
+    tuples = {name: getattr(supervision, name, None) for name in TUPLES.values()}
+    for name, index in tuples.items() if not isinstance(X, BlockedFeatures) else ():
+        if isinstance(index, np.ndarray):
+            check_tuples_differ(X, index, name)
     if supervision.from_labels and not checked:
         warn_of_targets(supervision.labels)
     return Validated(X, supervision)

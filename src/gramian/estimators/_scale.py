@@ -1,4 +1,4 @@
-"""The scale of the samples of a stream: parts on another scale undo what was learned before."""
+"""Scales: parts of a stream on another scale undo what was learned before; W may leave the range of numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 
 from gramian.mapped import is_map
-from gramian.types import Vector
+from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
-__all__ = ["Scale", "note_scale"]
+__all__ = ["Scale", "matrix_of", "note_scale"]
 
 #: A part whose entries are larger or smaller than those before by this factor is warned of.
 LARGEST_CHANGE = 5.0
@@ -86,3 +86,15 @@ def warn_of_change(ratio: float) -> None:
             f"the samples of this part are {ratio:.2g} times as large as those of the stream before, by the median of "
             "the features: what was learned from those does not fit these. Scale all parts by one scaler."
         )
+
+
+def matrix_of(factor: Matrix) -> Matrix:
+    """Return W = G Gᵀ, shape (d, d); raise a ValueError if it is infinite, or 0 for a factor that is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        W = factor @ factor.T
+    if not np.isfinite(W).all() or (not W.any() and factor.any()):
+        size = float(np.abs(factor).max())
+        raise ValueError(
+            f"W is outside the range of {W.dtype}: its factor has entries up to {size:.1e}. Use factor_, or scale X."
+        )
+    return W

@@ -34,7 +34,7 @@ from gramian.estimators._regression import (
     warn_if_zero_is_best,
 )
 from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
-from gramian.estimators._scale import note_scale
+from gramian.estimators._scale import matrix_of, note_scale
 from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry, Point
 from gramian.losses import LOSSES, Loss
@@ -355,7 +355,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
     def matrix(self) -> Matrix:
         """Return W = G Gᵀ, shape (d, d)."""
         check_is_fitted(self)
-        return self.factor_ @ self.factor_.T
+        return matrix_of(self.factor_)
 
     def _build_problem(self, data: Data, coordinates: Coordinates, loss: Loss) -> Problem:
         """Return the problem of the data in the given coordinates."""

@@ -12,7 +12,7 @@ from gramian._kernels.subspace import Stream, subspace_follow
 from gramian.blocked import BlockedFeatures, open_blocks
 from gramian.checks import as_random_state, check_kind, check_number, check_powers
 from gramian.estimators._checkpoint import checkpoint_of
-from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.estimators._checks import check_flag, restore_on_failure, validate_input
 from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._subspace_blocks import Settings, coordinates_of, follow_blocks, list_coordinates
@@ -256,8 +256,10 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         """Return X (n, d) with at least `least` rows; raise a ValueError for invalid parameters."""
         if self.step not in STEPS:
             raise ValueError(f"step={self.step!r} is unknown. Choose one of {', '.join(map(repr, STEPS))}.")
+        check_flag("center", self.center)
         if self.memory is not None:
-            check_number("memory", self.memory, least=1)
+            # With a memory of one sample, the mean is the sample itself.
+            check_number("memory", self.memory, least=1, strict=bool(self.center))
         check_number("n_components", self.n_components, least=1, integer=True)
         options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
         X = validate_input(self, X, reset=reset, ensure_min_samples=least, **options)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA
+from sklearn.utils import assert_all_finite
 
 import gramian
 from gramian.report.judging import Judged, choose_rows, find_neighbours, judge, pick_examples
@@ -79,8 +80,11 @@ def gather_content(subject: Subject, data: Data, title: str, path: str, image_sh
 
 def both_sides(subject: Subject, X: Any) -> Sides:
     """Return samples as the learner sees them, and as it maps them."""
-    before = subject.prepare(X)
-    return Sides(before, np.asarray(before @ subject.learner.components_.T))
+    before, components = subject.prepare(X), subject.learner.components_
+    if before.shape[1] != components.shape[1]:
+        raise ValueError(f"X has {before.shape[1]} features, but the model has learned from {components.shape[1]}.")
+    assert_all_finite(before, input_name="X", estimator_name=type(subject.learner).__name__)
+    return Sides(before, np.asarray(before @ components.T))
 
 
 def take(X: Any, rows: Vector) -> Any:

@@ -13,6 +13,7 @@ from gramian.files.atomic import write_atomically
 from gramian.report.content import Data, gather_content
 from gramian.report.page import build_page
 from gramian.report.subject import find_subject
+from gramian.supervision.sampling import as_labels
 
 __all__ = ["write_report"]
 
@@ -100,7 +101,7 @@ def check_data(X: Any, y: Any, X_test: Any, y_test: Any) -> Data:
             samples = np.asarray(samples)
         if len(samples.shape) != 2 or samples.shape[0] < 2:
             raise ValueError(f"{name} has shape {samples.shape}; expected (n, d), at least two samples.")
-        labels = None if labels is None else np.asarray(labels)
+        labels = None if labels is None else as_labels(labels)
         if labels is not None and labels.shape != (samples.shape[0],):
             raise ValueError(f"the labels of {name} have shape {labels.shape}; expected ({samples.shape[0]},).")
         parts += [samples, labels]

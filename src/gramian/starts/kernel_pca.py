@@ -139,7 +139,8 @@ class DecomposedKernel:
         """
         if not self.complete:
             regular = self.centred_kernel
-            regular.flat[:: len(regular) + 1] += ridge
+            # A kernel of samples that all coincide is 0 up to rounding.
+            regular.flat[:: len(regular) + 1] += max(ridge, self.rounding)
             return scipy.linalg.cho_solve(scipy.linalg.cho_factor(regular, lower=True, overwrite_a=True), G)
         return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
 

@@ -8,10 +8,11 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from gramian.checks import as_numbers, check_kind, check_size, validate_sense, validate_weight
+from gramian.checks import as_numbers, check_kind, check_powers, check_size, validate_sense, validate_weight
 from gramian.execution import Execution, execution_for
 from gramian.extremes import extremes_of
 from gramian.measurements.measurement import check_indices
@@ -22,6 +23,7 @@ __all__ = [
     "PairTargets",
     "check_contradictions",
     "check_samples",
+    "check_tuples_differ",
     "has_partner",
     "have_one_sign",
     "read_labels",
@@ -38,6 +40,9 @@ __all__ = [
 
 #: At most FEW_VALUES different numbers are classes; so are more, up to these shares of the samples, by dtype.
 FEW_VALUES, MANY_VALUES = 20, {"f": 1 / 3, "i": 1 / 2, "u": 1 / 2}
+
+#: The number of tuples whose samples are compared at a time.
+AT_ONCE = 1024
 
 
 def validate_labels(y: Any, n_samples: int) -> Vector:
@@ -145,6 +150,17 @@ def is_label(value: Any) -> bool:
     return isinstance(value, str | Integral | np.bool_) or (isinstance(value, Real) and math.isfinite(value))
 
 
+def check_tuples_differ(X: Any, tuples: Matrix, name: str) -> None:
+    """Raise a ValueError if the samples of every one of the tuples (m, k) coincide; X is an array or a CSR matrix."""
+    for start in range(0, len(tuples), AT_ONCE):
+        first, *others = tuples[start : start + AT_ONCE].T
+        for other in others:
+            differs = X[first] != X[other]
+            if differs.nnz if issparse(differs) else differs.any():
+                return
+    raise ValueError(f"the samples of every one of the {name} coincide: no distance can be learned from them.")
+
+
 def validate_pairs(pairs: Any, n_samples: int) -> Matrix:
     """Return index pairs (m, 2) of different samples."""
     check_kind("pairs", pairs)
@@ -230,6 +246,7 @@ def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise ValueError(f"target[{bad[0]}] = {values[bad[0]]}; squared distances must be finite and not negative.")
+    check_powers("target", values, 2)
     return PairTargets(values, validate_sense(sense, m))
 
 
