@@ -159,8 +159,7 @@ class Online(Solver):
         if not np.isfinite(mean):
             raise ValueError(f"the mean norm of the gradients at the start is {mean}; scale the data or the start.")
         # At an exact fit, gradients are rounding: steps in units of them would lead away.
-        exact = 1e3 * float(np.finfo(problem.dtype).eps) ** 2 * subset.value_at_zero
-        if mean == 0 or 0 <= subset.evaluate(point).value <= exact:
+        if mean == 0 or fits_exactly(subset, point, self.batch_size):
             return Schedule(0.0, 1.0)
         step, delay = self.choose_steps(subset, point, mean)
         return Schedule(step / mean, delay * max(m, least))
@@ -189,6 +188,16 @@ class Online(Solver):
             end, _ = descend(subset, point, np.arange(m), self.batch_size, sizes, adaptive=self.adaptive)
             cost = subset.evaluate(end).value
         return cost if np.isfinite(cost) else np.inf
+
+
+def fits_exactly(problem: Problem, point: Point, batch_size: int) -> bool:
+    """Return True if the objective at a point is rounding. One mini-batch that it does not fit is enough to tell."""
+    m = len(problem.sampled.measurement)
+    exact = 1e3 * float(np.finfo(problem.dtype).eps) ** 2 * problem.value_at_zero
+    size = min(batch_size, m)
+    if problem.take(np.arange(size)).evaluate(point).value * size / m > exact:
+        return False
+    return 0 <= problem.evaluate(point).value <= exact
 
 
 def mean_gradient_norm(problem: Problem, point: Point, batch_size: int, batches: int = 64) -> float:
