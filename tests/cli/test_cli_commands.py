@@ -13,6 +13,7 @@ from cli_files import run_process, write_files
 
 pytest.importorskip("typer")
 from gramian.cli.app import run
+from gramian.cli.embedding import read_numbers
 
 # Without trials of several ways to learn.
 FAST = ("--constraints", "triplets")
@@ -189,6 +190,22 @@ def test_names_of_rows_and_columns_are_no_distances(gramian_run, here, names, in
     assert (code, "20 samples in 2 dimensions" in out) == (0, True), err
     Z = pd.read_csv("embedded.csv").to_numpy()
     np.testing.assert_allclose(np.linalg.norm(Z[:, None] - Z, axis=2), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "shape"),
+    [
+        (",1.5,2.2\n1.5,0,3.1\n2.2,3.1,0", False, (3, 3)),  # a first distance that is not known
+        (",1.5,2.2\n1.5,,3.1\n2.2,3.1,", False, (3, 3)),  # an empty diagonal
+        ("first,second,distance\n1,0,3\n2,1,0", True, (2, 3)),
+        (",7,9\n7,0,1.5\n9,1.5,0", False, (2, 2)),
+        (",7,9\n7,2e-16,1.5\n9,1.5,0", False, (2, 2)),
+    ],
+)
+def test_what_is_a_name_and_what_a_distance(tmp_path, text, pairs, shape):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    assert read_numbers(path, pairs=pairs).shape == shape
 
 
 def test_a_seed_below_zero_is_named(gramian_run, here):

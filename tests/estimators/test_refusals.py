@@ -371,6 +371,14 @@ def test_tuples_whose_samples_all_coincide_are_refused(rng, kind):
         model.fit_triplets(X, np.c_[i, i + 30, i + 60])
 
 
+def test_a_call_of_a_stream_may_have_duplicates_only(rng):
+    X, i = rng.standard_normal((30, 4)), np.arange(14)
+    model = MetricLearner(2, solver="online", random_state=0)
+    model.partial_fit_pairs(X, np.c_[i, i + 15], np.where(i % 2, 1, -1))
+    model.partial_fit_pairs(X[[0, 0, 1]], [[0, 1]], [1])
+    assert np.isfinite(model.components_).all()
+
+
 @pytest.mark.parametrize("size", [1e-300, 1e300])
 def test_targets_out_of_range_are_named(rng, size):
     X, pairs = rng.standard_normal((20, 3)), np.c_[np.arange(10), np.arange(10, 20)]
@@ -395,6 +403,10 @@ def test_a_decomposed_kernel_of_other_samples_is_refused(rng):
     with pytest.raises(ValueError, match="decomposed is of other samples than X"):
         model.fit(3 * X[::-1], y, decomposed)
     assert model.fit(X, y, decomposed).rank_ == 2
+    # Kernels need not be symmetric to the last digit.
+    K = X @ X.T + np.eye(30) + 1e-7 * rng.random((30, 30))
+    model = KernelLearner(2, kernel="precomputed", random_state=0)
+    assert model.fit(K, y, model.decompose(K)).rank_ == 2
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
@@ -416,7 +428,7 @@ def test_a_stream_that_begins_with_one_sample_learns(rng, sizes):
 def test_scores_that_are_no_numbers_are_refused(rng):
     X, y = rng.standard_normal((30, 3)), np.arange(30) % 2
     search = MetricLearnerCV([1, 2], estimator=MetricLearner(constraints="triplets"), cv=2, scoring=no_number)
-    with pytest.raises(ValueError, match="scoring gives NaN for 1 component, fold 1 of 2"):
+    with pytest.raises(ValueError, match="scoring gives NaN for 1 component on fold 1"):
         search.fit(X, y)
 
 

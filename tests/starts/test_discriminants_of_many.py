@@ -13,6 +13,10 @@ def test_few_samples_are_all_taken():
     assert len(some_of_each_class(np.zeros(40_000, int), 20_000)) == pytest.approx(20_000, abs=64)
 
 
+def test_many_classes_are_all_taken():
+    assert some_of_each_class(np.arange(100_000) % 2000, 20_000) is None
+
+
 def test_rare_classes_are_whole_and_others_spread_evenly(rng):
     labels = np.where(np.arange(30_000) % 1000 == 7, "rare", np.where(rng.random(30_000) < 0.3, "a", "b"))
     rows = some_of_each_class(labels, 3000)

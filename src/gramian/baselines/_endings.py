@@ -36,7 +36,8 @@ class Cycles(NamedTuple):
     def after(self, moved: float, size: float, *, max_iter: int, tol: float) -> Cycles:
         """Return where the cycles stand after one more, which moved the dual variables; `size` is their new norm."""
         # All dual variables are 0 if every constraint holds at the start.
-        change = moved / (self.size + size) if moved != 0 else 0.0
+        total = float(self.size) + float(size)
+        change = float(moved) / total if total else float("inf") if moved else 0.0
         n_iter, ending = self.n_iter + 1, None
         if not (isfinite(size) and isfinite(change)):
             ending = Ending.STUCK

@@ -110,7 +110,8 @@ class BlockedFeatures:
     def extremes(self) -> Extremes:
         """The smallest and the largest value of every column; one pass."""
         found = self.execution.run(list_extremes, self.shards)[1]
-        return Extremes(np.fmin.reduce([each.low for each in found]), np.fmax.reduce([each.high for each in found]))
+        low, high = np.fmin.reduce([each.low for each in found]), np.fmax.reduce([each.high for each in found])
+        return Extremes(low, high, any(each.missing for each in found))
 
     def present_columns(self) -> Columns | None:
         """Return sparse samples without the features that are 0 in all blocks, found in one pass; else None."""

@@ -55,27 +55,33 @@ def fit_pairs(model: SStressMDS, path: Path, numbers: Matrix) -> None:
     model.fit_pairs(indices.astype(np.int64), numbers[:, 2])
 
 
-def has_names(frame: Any) -> bool:
+def has_names(frame: Any, *, pairs: bool = False) -> bool:
     """Return True if the first row and the first column of a table of texts are names, as pandas writes them.
 
-    Names may be numbers. But the cell in the corner is empty or no number, and what is left has zeros on its diagonal,
-    or the names count 0, 1, 2, ...
+    Names may be numbers: different whole numbers, beside a matrix with zeros on its diagonal, and with a cell in the
+    corner that is empty or no number. Or they count 0, 1, 2, ..., which is all that is looked for in a table of pairs.
     """
     import pandas as pd
 
     if min(frame.shape) < 2 or not pd.isna(pd.to_numeric(frame.iloc[:1, 0], errors="coerce").iloc[0]):
         return False
-    counts = [pd.to_numeric(part, errors="coerce").to_numpy() for part in (frame.iloc[0, 1:], frame.iloc[1:, 0])]
-    return is_matrix(frame.iloc[1:, 1:]) or all(np.array_equal(each, np.arange(len(each))) for each in counts)
+    names = [pd.to_numeric(part, errors="coerce").to_numpy() for part in (frame.iloc[0, 1:], frame.iloc[1:, 0])]
+    if all(np.array_equal(each, np.arange(len(each))) for each in names):
+        return True
+    numbers = [each[~np.isnan(each)] for each in names]
+    are_names = all((each == np.round(each)).all() and len(set(each)) == len(each) for each in numbers)
+    return not pairs and are_names and is_matrix(frame.iloc[1:, 1:])
 
 
 def is_matrix(frame: Any) -> bool:
-    """Return True for a square table of texts with zeros on its diagonal."""
+    """Return True for a square table of texts with zeros on its diagonal, up to rounding."""
     import pandas as pd
 
     n = len(frame)
-    diagonal = pd.Series([frame.iloc[i, i] for i in range(n)] if frame.shape == (n, n) else [])
-    return bool(n) and bool((pd.to_numeric(diagonal, errors="coerce") == 0).all()) and len(diagonal) == n
+    if not n or frame.shape != (n, n):
+        return False
+    numbers = frame.apply(pd.to_numeric, errors="coerce").to_numpy()
+    return bool((np.abs(np.diag(numbers)) <= 1e-12 * np.nanmax(np.abs(numbers), initial=0)).all())
 
 
 def read_numbers(path: Path, *, pairs: bool = False) -> Any:
@@ -103,7 +109,7 @@ def read_numbers(path: Path, *, pairs: bool = False) -> Any:
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, header=None, sep=None, engine="python", dtype=str)
-            if has_names(frame):
+            if has_names(frame, pairs=pairs):
                 frame = frame.iloc[1:, 1:]
             elif is_matrix(frame.iloc[1:]) and not pairs:
                 # A heading of numbers, without a column of names.

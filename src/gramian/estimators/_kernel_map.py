@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian.checks import check_number
 from gramian.estimators._checks import validate_input
 from gramian.estimators._html import html_of, mimebundle_of
-from gramian.estimators._input_kernel import InputKernel
+from gramian.estimators._input_kernel import LARGEST_ASYMMETRY, InputKernel
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import check_contradictions, validate_pairs, validate_target
@@ -58,7 +58,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._input_kernel.decompose(X)
 
     def _check_decomposed(self, X: Any, given: DecomposedKernel) -> DecomposedKernel:
-        """Return a decomposed kernel that is given; raise an error unless it fits the parameters and the shape of X."""
+        """Return a decomposed kernel that is given; raise an error unless it fits the parameters and X."""
         if not isinstance(given, DecomposedKernel):
             raise TypeError(f"decomposed is of type {type(given).__name__}; make one by decompose(X).")
         if given.settings != self._input_kernel:
@@ -70,7 +70,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Some rows tell samples apart at little cost.
         rows = np.unique(np.linspace(0, len(given.kernel) - 1, COMPARED).astype(int))
         found = self._input_kernel.matrix(X[rows], X, given.origin)
-        if not np.allclose(found, given.kernel[rows], rtol=1e-6, atol=given.rounding):
+        # A kernel need not be symmetric to the last digit.
+        size = LARGEST_ASYMMETRY * float(np.abs(given.kernel).max())
+        if not np.allclose(found, given.kernel[rows], rtol=0, atol=max(given.rounding, size)):
             raise ValueError("decomposed is of other samples than X. Make it by decompose(X), of these samples.")
         return given
 

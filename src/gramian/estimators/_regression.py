@@ -18,6 +18,7 @@ from gramian.extremes import Extremes, extremes_of
 from gramian.features import Identity
 from gramian.geometries import Geometry, Scaled
 from gramian.losses import Loss
+from gramian.mapped import is_map
 from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Problem
 from gramian.solvers import Growing, Result, Solver
@@ -87,7 +88,7 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
     """Return the validated data of a fit, without the samples of weight 0."""
     check_flag("certificate", estimator.certificate)
     # Entries of an array that are not finite are seen in its extremes: one pass over the data less.
-    seen_later = reset and type(X) is np.ndarray and X.dtype in FLOATS
+    seen_later = reset and type(X) is np.ndarray and X.dtype in FLOATS and not is_map(X)
     X, y = validate_input(
         estimator,
         X,

@@ -95,7 +95,9 @@ def validate_samples(
     check_samples(X, 2 if supervision.from_labels else 4, learner._resolve_execution(X))
     supervision = supervision.validate(X.shape[0])
     tuples = {name: getattr(supervision, name, None) for name in TUPLES.values()}
-    for name, index in tuples.items() if not isinstance(X, BlockedFeatures) else ():
+    # A call of a stream may have duplicates only; rows of blocks are not on the driver.
+    first = reset or not hasattr(learner, "components_")
+    for name, index in tuples.items() if first and not isinstance(X, BlockedFeatures) else ():
         if isinstance(index, np.ndarray):
             check_tuples_differ(X, index, name)
     if supervision.from_labels and not checked:

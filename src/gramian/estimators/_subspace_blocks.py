@@ -13,6 +13,9 @@ from gramian.types import Matrix, Vector
 
 __all__ = ["Settings", "coordinates_of", "follow_blocks", "list_coordinates"]
 
+#: The number of entries of samples that are made dense at a time.
+AT_ONCE = 2**22
+
 
 class Settings(NamedTuple):
     """The settings of a stream: the share of older weights that is kept, greedy steps or not, a mean or not."""
@@ -38,17 +41,24 @@ def follow_blocks(X: BlockedFeatures, stream: Stream, settings: Settings, rng: A
 
 def follow_block(shard: Held, state: Opaque, settings: Settings, seed: int | None) -> Opaque:
     """Return the stream after the samples of a block."""
-    X = shard.pieces[0].dense()
-    n = len(X)
+    features = shard.pieces[0]
+    n, d = features.shape
     order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
     stream = Stream(*(array.copy() for array in state.content))
-    subspace_follow(X, order, stream, *settings)
+    # Sparse samples are made dense a few at a time.
+    step = max(1, AT_ONCE // d)
+    for start in range(0, n, step):
+        X = features.take(order[start : start + step]).dense()
+        subspace_follow(X, np.arange(len(X)), stream, *settings)
     return Opaque(stream)
 
 
 def list_coordinates(features: Any, *, components: Matrix, mean: Vector) -> tuple[None, list[Matrix]]:
     """List the coordinates of the samples of a block."""
-    return None, [coordinates_of(features.dense(), components, mean)]
+    step = max(1, AT_ONCE // features.shape[1])
+    cuts = [slice(start, start + step) for start in range(0, features.shape[0], step)]
+    parts = [coordinates_of(features.take(cut).dense(), components, mean) for cut in cuts]
+    return None, [np.concatenate(parts)]
 
 
 def coordinates_of(X: Matrix, components: Matrix, mean: Vector) -> Matrix:

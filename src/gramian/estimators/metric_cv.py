@@ -203,10 +203,9 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
                 scores[:, index], seconds[:, index] = found.scores, found.seconds
                 self.plans_.append(found.plans)
                 progress.done = (index + 1) * len(candidates)
-                own = np.where(np.isnan(scores[:, index]), -np.inf, scores[:, index])
-                best = candidates[int(np.argmax(own))]
-                progress.report(f"fold {index + 1} of {len(folds)}: best {best}, score {own.max():.4f}")
-            check_scores(candidates, scores)
+                check_scores(candidates, scores[:, index], index)
+                best = candidates[int(np.argmax(scores[:, index]))]
+                progress.report(f"fold {index + 1} of {len(folds)}: best {best}, score {scores[:, index].max():.4f}")
             self.n_splits_ = len(folds)
             self.cv_results_ = tabulate(candidates, scores, seconds)
             self.curve_ = curve_of(candidates, scores, self.n_features_in_)
@@ -297,14 +296,13 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         return tags
 
 
-def check_scores(candidates: list[Candidate], scores: Matrix) -> None:
-    """Raise a ValueError that names the first candidate with a score (candidates, folds) that is not a number."""
-    bad = np.argwhere(np.isnan(scores))
-    if len(bad):
-        candidate, fold = bad[0]
+def check_scores(candidates: list[Candidate], scores: Vector, fold: int) -> None:
+    """Raise a ValueError that names the first candidate whose score on a fold, of (candidates,), is not a number."""
+    bad = np.flatnonzero(np.isnan(scores))
+    if bad.size:
         raise ValueError(
-            f"scoring gives NaN for {candidates[candidate]}, fold {fold + 1} of {scores.shape[1]}. Give a scoring that "
-            "is defined on every fold, or another cv."
+            f"scoring gives NaN for {candidates[bad[0]]} on fold {fold + 1}. Give a scoring that is defined on every "
+            "fold, or another cv."
         )
 
 

@@ -60,13 +60,13 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
     memory : float or None
         The effective number of samples remembered in the mean, the variances and the averaged steps: each new sample
         multiplies the weights of older ones by 1 - 1/memory. None remembers all, for a constant subspace; use some
-        hundred for a subspace that moves.
+        hundred for a subspace that moves. It is above 1 where the mean is subtracted.
     center : bool
         True subtracts the running mean of the observed entries. The mean of incomplete samples has an estimation error,
         so use False if the mean is known to be zero.
     n_epochs : int
         The number of passes of `fit` over the data, each in a new random order.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         The seed of the start, which is a random subspace, and of the orders.
     checkpoint : path, optional
         A file, or a folder that exists, in which `fit` and `fit_stream` store their state. If the process dies, the

@@ -80,7 +80,7 @@ def discriminants(
 def some_of_each_class(labels: Vector, enough: int) -> Vector | None:
     """Return the indices, ascending, of about `enough` samples spread evenly over each class; None for all samples.
 
-    Classes of few samples are whole.
+    Classes of few samples are whole. If that leaves more than half of the samples, all are used.
     """
     step = len(labels) // enough
     if step < 2:
@@ -88,7 +88,8 @@ def some_of_each_class(labels: Vector, enough: int) -> Vector | None:
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(codes, kind="stable")
     place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(order[(place % step == 0) | (place < WHOLE)])
+    rows = np.sort(order[(place % step == 0) | (place < WHOLE)])
+    return rows if len(rows) <= len(labels) // 2 + WHOLE else None
 
 
 def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix:

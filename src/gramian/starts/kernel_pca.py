@@ -24,6 +24,8 @@ FAR = 1e6
 # Ridges to choose from, as shares of the largest eigenvalue, ascending. The smallest one is taken whose leave-one-out
 # error exceeds the lowest by at most this share.
 RIDGES, NEAR = (0.0, *(10.0**power for power in range(-12, 0))), 0.02
+# The largest number of residuals in memory at a time.
+MOST_RESIDUALS = 2**21
 # The largest negative eigenvalue, as a share of the largest eigenvalue, with which a matrix is accepted as a kernel.
 LARGEST_NEGATIVE = 0.01
 # The Lanczos method is used for at least LARGE samples, if at most one in SHARE eigenvectors is wanted. RESTARTS is its
@@ -167,13 +169,16 @@ class DecomposedKernel:
         outside = 0.0 if spans_all else (G - self.vectors @ parts)[:, None]
         rest = 0.0 if spans_all else (1 - 1 / n - squares.sum(axis=1))[:, None]
         lost = largest * (1.0 if spans_all else ridges) / (self.values[:, None] + ridges * largest)
-        # All ridges in one product: residuals (n, ridges, r), and 1 - h (n, ridges).
-        sought = (lost[:, :, None] * parts[:, None]).reshape(len(lost), -1)
-        residual = outside + (self.vectors @ sought).reshape(n, len(ridges), -1)
         left = rest + squares @ lost
         # A sample that determines its own image alone has no leave-one-out error.
         safe = np.where(left > np.finfo(float).eps, left, np.nan)
-        errors = np.sum((residual / safe[:, :, None]) ** 2, axis=(0, 2))
+        errors, together = np.empty(len(ridges)), max(1, MOST_RESIDUALS // G.size)
+        for start in range(0, len(ridges), together):
+            # Several ridges in one product: residuals (n, ridges, r).
+            some = slice(start, start + together)
+            sought = (lost[:, some, None] * parts[:, None]).reshape(len(lost), -1)
+            residual = outside + (self.vectors @ sought).reshape(n, -1, G.shape[1])
+            errors[some] = np.sum((residual / safe[:, some, None]) ** 2, axis=(0, 2))
         errors = np.where(np.isfinite(errors), errors, np.inf)
         if not np.isfinite(errors.min()):
             return RIDGES[-1]

@@ -41,8 +41,8 @@ __all__ = [
 #: At most FEW_VALUES different numbers are classes; so are more, up to these shares of the samples, by dtype.
 FEW_VALUES, MANY_VALUES = 20, {"f": 1 / 3, "i": 1 / 2, "u": 1 / 2}
 
-#: The number of tuples whose samples are compared at a time.
-AT_ONCE = 1024
+#: The number of entries of samples that are compared at a time.
+AT_ONCE = 2**18
 
 
 def validate_labels(y: Any, n_samples: int) -> Vector:
@@ -152,8 +152,9 @@ def is_label(value: Any) -> bool:
 
 def check_tuples_differ(X: Any, tuples: Matrix, name: str) -> None:
     """Raise a ValueError if the samples of every one of the tuples (m, k) coincide; X is an array or a CSR matrix."""
-    for start in range(0, len(tuples), AT_ONCE):
-        first, *others = tuples[start : start + AT_ONCE].T
+    step = max(1, AT_ONCE // X.shape[1])
+    for start in range(0, len(tuples), step):
+        first, *others = tuples[start : start + step].T
         for other in others:
             differs = X[first] != X[other]
             if differs.nnz if issparse(differs) else differs.any():
