@@ -371,6 +371,17 @@ def test_tuples_whose_samples_all_coincide_are_refused(rng, kind):
         model.fit_triplets(X, np.c_[i, i + 30, i + 60])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [ITML(), LEGO(), POLA(), MetricLearner(2, constraints="pairs")],
+    ids=lambda model: type(model).__name__,
+)
+def test_one_pair_drawn_by_labels_is_not_enough(model, rng):
+    X, y = rng.standard_normal((30, 4)), np.arange(30) % 2
+    with pytest.raises(ValueError, match=r"n_constraints=1 draws one pair, near or far\. Choose 2 or more"):
+        clone(model).set_params(n_constraints=1, random_state=0).fit(X, y)
+
+
 def test_a_call_of_a_stream_may_have_duplicates_only(rng):
     X, i = rng.standard_normal((30, 4)), np.arange(14)
     model = MetricLearner(2, solver="online", random_state=0)

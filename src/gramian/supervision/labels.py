@@ -325,6 +325,8 @@ class LabelPairs(Supervision):
         pairs, same = labelled_pairs(labels, len(self), balanced=self.balanced, random_state=rng)
         if same.all() or not same.any():
             pairs, same = labelled_pairs(labels, len(self), balanced=True, random_state=rng)
+        if len(pairs) < 2 and self.bounds is None:
+            raise ValueError("n_constraints=1 draws one pair, near or far. Choose 2 or more, or give bounds=.")
         if weight is not None:
             pairs = self.used[pairs]
             weight = weight[pairs].prod(axis=1)
