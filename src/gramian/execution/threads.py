@@ -142,8 +142,8 @@ class Pool(ThreadPoolExecutor):
 def wait_for(futures: list[Future]) -> list[Future]:
     """Wait until all futures have ended, and return them. An interruption is raised after that."""
     try:
-        if futures:
-            wait(futures)
+        for future in futures:
+            future.exception()
     except KeyboardInterrupt:
         wait(futures)
         raise
