@@ -33,6 +33,7 @@ SECTIONS = {
     "metric": "Distances at every rank",
     "published": "Beside a published table",
     "pairs": "Distances from pairs",
+    "choice": "What the choice between plans costs",
     "rare": "A rare class",
     "uci": "Nearest neighbours on small sets",
     "large": "Distances of large sets",
