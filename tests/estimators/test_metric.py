@@ -66,18 +66,22 @@ def test_few_pairs_do_not_overfit():
 
 
 def test_low_rank_beats_principal_components():
-    X, y = load_digits(return_X_y=True)
-    # In the order of the set, the test samples would be of other writers.
-    some = np.random.default_rng(0).permutation(len(X))[:900]
-    X, y = X[some], y[some]
-    learned = MetricLearner(5, random_state=0).fit(X[:600], y[:600])
-    centred = X[:600] - X[:600].mean(axis=0)
-    principal = np.linalg.svd(centred, full_matrices=False)[2][:5].T
-    scores = [
-        KNeighborsClassifier(5).fit(Z[:600], y[:600]).score(Z[600:], y[600:])
-        for Z in (learned.transform(X), X @ principal)
-    ]
-    assert scores[0] > scores[1] + 0.02
+    data, labels = load_digits(return_X_y=True)
+    scores = []
+    for seed in range(4):
+        some = np.random.default_rng(seed).permutation(len(data))[:900]
+        X, y = data[some], labels[some]
+        learned = MetricLearner(5, random_state=0).fit(X[:600], y[:600])
+        centred = X[:600] - X[:600].mean(axis=0)
+        principal = np.linalg.svd(centred, full_matrices=False)[2][:5].T
+        scores.append(
+            [
+                KNeighborsClassifier(5).fit(Z[:600], y[:600]).score(Z[600:], y[600:])
+                for Z in (learned.transform(X), X @ principal)
+            ]
+        )
+    ours, principal_score = np.mean(scores, axis=0)
+    assert ours > principal_score + 0.015
 
 
 @pytest.mark.parametrize("geometry", ["scaled", "flat", "polar", "affine", "log-euclidean"])
