@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import KNeighborsClassifier
 
 from gramian import KernelLearner
 from gramian.starts import kernel_pca
@@ -35,6 +37,29 @@ def test_the_default_ridge_is_safe_where_the_kernel_is_nearly_singular():
     assert farthest(plain, fresh) > 100
     assert safe.ridge_ > 0
     assert farthest(safe, fresh) < 3
+
+
+@pytest.mark.parametrize(("gamma", "init"), [(1e-5, "kernel"), (1e-3, "random"), (0.02, "kernel")])
+def test_the_default_ridge_maps_new_samples_among_their_class(gamma, init):
+    X, y = load_digits(return_X_y=True)
+    some = np.random.default_rng(0).permutation(len(X))[:600]
+    X, y = X[some] / 16, y[some]
+    errors = []
+    for ridge in (1e-6, "auto"):
+        model = KernelLearner(10, kernel="rbf", gamma=gamma, init=init, ridge=ridge, random_state=0).fit(
+            X[:300], y[:300]
+        )
+        classifier = KNeighborsClassifier(5).fit(model.embedding_, y[:300])
+        errors.append(1 - classifier.score(model.transform(X[300:]), y[300:]))
+    assert errors[1] <= errors[0] + 0.01
+
+
+def test_a_start_beyond_float32_is_refused(rng):
+    X = np.float32(2.0**100) * rng.standard_normal((15, 3)).astype(np.float32)
+    pairs = np.array([[0, 1], [2, 3], [4, 5]])
+    model = KernelLearner(2, kernel="poly", gamma=1.0, random_state=0)
+    with pytest.raises(ValueError, match=r"the start of init='kernel' is beyond the range of float32"):
+        model.fit_pairs(X, pairs, np.ones(3, np.float32))
 
 
 def test_a_map_that_cannot_go_astray_has_no_ridge():

@@ -23,7 +23,7 @@ __all__ = ["DecomposedKernel", "TooFewDirections", "eigendecompose", "kernel_pca
 FAR = 1e6
 # Ridges to choose from, as shares of the largest eigenvalue, ascending. The smallest one is taken whose leave-one-out
 # error exceeds the lowest by at most this share.
-RIDGES, NEAR = (0.0, *(10.0**power for power in range(-12, 0))), 0.02
+RIDGES, NEAR = (0.0, *(10.0**power for power in range(-12, 0))), 0.1
 # The largest number of residuals in memory at a time.
 MOST_RESIDUALS = 2**21
 # The largest negative eigenvalue, as a share of the largest eigenvalue, with which a matrix is accepted as a kernel.
