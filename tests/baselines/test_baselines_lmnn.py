@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from gramian.baselines import LMNN, lmnn
-from gramian.baselines.lmnn import all_triplets, count_triplets, find_violations, lmnn_objective, merge_triplets
+from gramian.baselines._impostors import all_triplets, count_triplets, find_violations, lmnn_objective, merge_triplets
 from gramian.solvers import Ending
 from gramian.supervision import nearest_triplets
 
@@ -175,7 +175,7 @@ def test_a_part_of_many_triplets_leads_to_the_same_objective(seed, monkeypatch):
 
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_violations_are_the_worst_of_each_target_pair(rng, most, monkeypatch):
-    monkeypatch.setattr("gramian.baselines.lmnn.DISTANCES_IN_MEMORY", 50)
+    monkeypatch.setattr("gramian.baselines._impostors.DISTANCES_IN_MEMORY", 50)
     Z, y = rng.standard_normal((20, 2)), np.arange(20) % 3
     targets = np.array([[i, (i + 3) % 18] for i in range(18)])
     objective, found = find_violations(Z, y, targets, 0.3, most)
@@ -193,11 +193,31 @@ def test_violations_are_the_worst_of_each_target_pair(rng, most, monkeypatch):
 
 def test_triplets_are_merged_and_enumerated(rng):
     known, found = (np.array(rows) for rows in ([[2, 0, 1], [0, 2, 1]], [[1, 0, 2], [2, 0, 1], [2, 0, 1]]))
-    assert merge_triplets(known, found, 3).tolist() == [[0, 2, 1], [1, 0, 2], [2, 0, 1]]
+    assert merge_triplets([known, found], 3).tolist() == [[0, 2, 1], [1, 0, 2], [2, 0, 1]]
     y, targets = np.array([0, 1, 0, 2, 1]), np.array([[0, 2], [1, 4], [4, 1]])
     expected = [(i, j, far) for i, j in targets.tolist() for far in range(5) if y[far] != y[i]]
     assert all_triplets(y, targets).tolist() == [list(row) for row in expected]
     assert count_triplets(y, targets) == len(expected)
+
+
+def test_a_part_of_all_triplets_has_every_pair_and_impostor(rng):
+    y = rng.integers(3, size=60)
+    pairs = np.array([(i, j) for i in range(60) for j in range(60) if i != j and y[i] == y[j]])
+    everything, part = all_triplets(y, pairs), all_triplets(y, pairs, 7)
+    assert len(part) == pytest.approx(len(everything) / 7, rel=0.05)
+    assert {tuple(row) for row in part.tolist()} <= {tuple(row) for row in everything.tolist()}
+    assert np.all(np.diff(part[:, 0]) >= 0)
+    np.testing.assert_array_equal(np.unique(part[:, :2], axis=0), np.unique(pairs, axis=0))
+    np.testing.assert_array_equal(np.unique(part[:, 2]), np.arange(60))
+
+
+def test_many_triplets_are_learned_from_in_part(monkeypatch):
+    X, y = make_blobs(300, 6, centers=8, cluster_std=3.0, random_state=0)
+    whole = LMNN(2).fit(X, y)
+    monkeypatch.setattr(lmnn, "TRIPLETS_IN_PART", 20_000)
+    part = LMNN(2).fit(X, y)
+    assert part.converged_
+    assert part.objective_ <= 1.1 * whole.objective_
 
 
 def test_the_start_is_chosen_by_name_or_given(iris):

@@ -90,6 +90,15 @@ def test_a_newer_format_says_so(tmp_path):
         gramian.files.read_header(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-be"])
+def test_a_header_in_another_encoding_is_refused(encoding, tmp_path):
+    members = unpack(to_bytes(fitted("metric, labels")))
+    (tmp_path / "model").write_bytes(pack({**members, HEADER: members[HEADER].decode().encode(encoding)}))
+    for read in (gramian.load, gramian.files.read_header):
+        with pytest.raises(FileError, match="model cannot be loaded"):
+            read(tmp_path / "model")
+
+
 def test_an_earlier_version_lacks_settings_that_get_their_defaults(tmp_path):
     members = unpack(to_bytes(fitted("metric, labels")))
     schema = json.loads(members[SCHEMA])

@@ -102,6 +102,13 @@ def test_exact_search_finds_the_minimum_of_the_line(mixed, rng):
     assert abs(line.along(s)[1]) < 1e-6 * abs(line.slope)
 
 
+def test_minimise_quartic_does_not_go_far_for_a_difference_of_rounding():
+    for far in 0.25 + 10.0 ** np.arange(8, 15):
+        # The square of (1 - 4 s)(1 - s/far) is 0 at both places, but large terms cancel at the second.
+        root = np.polynomial.polynomial.polymul([1, -4], [1, -1 / far])
+        assert minimise_quartic(1e-28 * np.polynomial.polynomial.polymul(root, root)) == pytest.approx(0.25, rel=1e-4)
+
+
 def test_minimise_quartic_finds_the_lowest_of_two_minima():
     two_wells = np.polynomial.polynomial.polyfromroots([1, 1, 3, 3]) + np.array([0, -0.5, 0, 0, 0])
     s = minimise_quartic(two_wells)

@@ -71,7 +71,7 @@ def read_file(path: Path) -> Stored:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
-        header = json.loads(arrays.pop(HEADER).tobytes())
+        header = json.loads(arrays.pop(HEADER).tobytes().decode())
         if header["kind"] != KIND:
             raise ValueError(f"it is a {header['kind']}")
     except OSError as error:

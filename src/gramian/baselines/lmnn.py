@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import euclidean_distances
 
 from gramian.baselines._endings import store_ending
+from gramian.baselines._impostors import (
+    all_triplets,
+    count_triplets,
+    find_inside,
+    find_target_pairs,
+    find_violations,
+    lmnn_objective,
+    merge_triplets,
+    objective_on_triplets,
+)
 from gramian.baselines._pair_learning import validate_samples
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
 from gramian.estimators._checks import check_components, restore_on_failure
 from gramian.estimators._distance import LearnedDistance
-from gramian.execution import Execution, Serial, one_blas_thread, resolve_execution
+from gramian.execution import Execution, one_blas_thread, resolve_execution
 from gramian.geometries import Scaled
 from gramian.losses import Hinge, Linear
 from gramian.measurements import Pairs, Triplets
@@ -38,12 +45,9 @@ __all__ = ["LMNN", "lmnn_objective"]
 WIDTHS = (1.0, 0.1, 0.01)
 #: The maximum number of iterations between two searches for impostors.
 ROUND_LENGTH = 50
-#: The maximum number of distances in memory at a time.
-DISTANCES_IN_MEMORY = 2**22
-#: The most triplets that are all taken, if two rounds leave more than half of the objective to unknown ones.
-TRIPLETS_IN_MEMORY = 10_000_000
-#: Of more triplets than this, one in STRIDE is used in the first rounds; a prime, so that impostors take turns.
-TRIPLETS_IN_PART, STRIDE = 2**20, 13
+#: Of more triplets than the first number, a part is used while the hinge is smoothed more than in the end. Then it is
+#: those of the nearest impostors, about as many, and all that are violated or nearly, up to the second number.
+TRIPLETS_IN_PART, TRIPLETS_IN_MEMORY = 2**20, 10_000_000
 #: Triplets whose distances differ by less than this number of margins are nearly violated.
 NEAR_MARGIN = 1.5
 
@@ -57,11 +61,11 @@ class LMNN(LearnedDistance, BaseEstimator):
 
     where j runs over the k targets of i, the nearest samples of its class by the Euclidean distance, and l over all
     samples of other classes. At full rank the problem is convex in W. A factor of W is found by conjugate gradients, in
-    rounds: each minimises over the known triplets, then adds triplets that violate the margin; or all triplets, if two
-    rounds leave most of the objective to unknown ones, as at a low rank. Rounds stop when the objective converges and
-    hardly any of it is due to unknown triplets. The kink of the hinge is smoothed over a width that decreases from 1 to
-    0.01. Up to 500 features, the scales of the features do not affect the convergence. A round costs O(n² r) for the
-    search, and an iteration O(n d r + m r) for m triplets.
+    rounds: each minimises over the known triplets, then adds triplets that violate the margin. If two rounds leave most
+    of the objective to unknown ones, as at a low rank, all triplets are taken, or a million of them for a start. Rounds
+    stop when the objective converges and hardly any of it is due to unknown triplets. The kink of the hinge is smoothed
+    over a width that decreases from 1 to 0.01. Up to 500 features, the scales of the features do not affect the
+    convergence. A round costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------
@@ -199,15 +203,10 @@ class LMNN(LearnedDistance, BaseEstimator):
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
         objective, most = np.inf, self.n_impostors
         geometry = make_whitened_geometry(features, execution=situation.execution)
-        factor, first_round, total, many = start, 0, count_triplets(labels, targets), False
+        factor, first_round, total, stride = start, 0, count_triplets(labels, targets), 1
         for index in range(self.max_iter):
             width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
-            # Of millions of triplets, a part is enough while the hinge is smoothed more than in the end; then those
-            # that are violated, or nearly. Others that become violated are found after the round.
-            stride = STRIDE if many and width > WIDTHS[-1] else 1
-            if many and width == WIDTHS[-1] and len(active) == total:
-                active = active[Triplets(active).predict(situation.image(factor)) < NEAR_MARGIN * MARGIN]
-            problem = build_problem(situation, targets, active[::stride], self.mu, width, stride)
+            problem = build_problem(situation, targets, active, self.mu, width, stride)
             result = minimize(
                 problem, ConjugateGradient(), geometry.point(factor), max_iter=ROUND_LENGTH, tol=self.tol / 10
             )
@@ -217,7 +216,7 @@ class LMNN(LearnedDistance, BaseEstimator):
             known = objective = objective_on_triplets(Z, targets, active, self.mu)
             if len(active) < total:
                 objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
-            unknown = objective - known
+            unknown = objective - known if stride == 1 else 0.0
             change = max(abs(before - objective), unknown)
             self.n_iter_, self.objective_ = index + 1, objective
             # A round that reached its limit of iterations may also change little.
@@ -225,12 +224,15 @@ class LMNN(LearnedDistance, BaseEstimator):
             if settled and change <= self.tol * objective:
                 ending = result.ending
                 break
-            if index > 0 and unknown > 0.5 * objective and total <= TRIPLETS_IN_MEMORY:
+            if index > 0 and first_round == 0 and unknown > 0.5 * objective:
                 # A factor that is fitted to few of many violated triplets is worse than the start.
-                many = first_round == 0 and total > TRIPLETS_IN_PART
-                active, factor, first_round = all_triplets(labels, targets), start, index + 1
-            elif len(active) < total:
-                active = merge_triplets(active, violated, len(labels))
+                stride = -(-total // TRIPLETS_IN_PART)
+                active, factor, first_round = all_triplets(labels, targets, stride), start, index + 1
+            elif stride > 1 and width == WIDTHS[-2]:
+                # Others that become violated are found after the next round.
+                active, stride = find_near_triplets(Z, labels, targets, situation.execution), 1
+            elif stride == 1 and len(active) < total:
+                active = merge_triplets([active, violated], len(labels))
         else:
             ending = Ending.EXHAUSTED
         self._report_ending(ending, change)
@@ -280,108 +282,15 @@ def build_problem(
     return Problem([Block(situation.features, [pull, push])], situation.execution)
 
 
-def lmnn_objective(Z: Matrix, labels: Vector, targets: Matrix, mu: float) -> float:
-    """Return the objective over all impostors, for mapped samples (n, r) and target pairs (k, 2)."""
-    return find_violations(Z, labels, targets, mu, 1).objective
+def find_near_triplets(Z: Matrix, labels: Vector, targets: Matrix, execution: Execution) -> Matrix:
+    """Return triplets (m, 3) that are violated or nearly, and those of the nearest impostors, of target pairs (k, 2).
 
-
-def objective_on_triplets(Z: Matrix, targets: Matrix, triplets: Matrix, mu: float) -> float:
-    """Return the objective over triplets (m, 3) only, a lower bound of `lmnn_objective`."""
-    hinge = np.maximum(MARGIN - Triplets(triplets).predict(Z), 0)
-    return (1 - mu) * float(np.sum(Pairs(targets).predict(Z))) + mu * float(np.sum(hinge))
-
-
-class Violations(NamedTuple):
-    """The objective over all impostors, and triplets (m, 3) that are violated."""
-
-    objective: float
-    triplets: Matrix
-
-
-def find_violations(
-    Z: Matrix, labels: Vector, targets: Matrix, mu: float, most: int, execution: Execution | None = None
-) -> Violations:
-    """Return the objective over all impostors, and violated triplets (m, 3): at most `most` per target pair."""
-    near = Pairs(targets).predict(Z)
-    execution = Serial() if execution is None else execution
-    batches = execution.place(make_batches(labels, targets, near + MARGIN))
-    inside: Inside = execution.run(search_inside, batches, Z=Z, most=most)[1]
-    hinge = reduce(add, inside.hinges, 0.0)
-    return Violations((1 - mu) * float(np.sum(near)) + mu * hinge, np.concatenate(inside.triplets))
-
-
-class Batch(NamedTuple):
-    """Target pairs (k, 2) of one label, their squared distances plus the margin (k,), and all samples of others."""
-
-    targets: Matrix
-    limits: Vector
-    others: Vector
-
-
-class Inside(NamedTuple):
-    """The hinges of batches of target pairs, and the triplets (m, 3) of each with the impostors inside its limit."""
-
-    hinges: list[float]
-    triplets: list[Matrix]
-
-
-def search_inside(batch: Batch, *, Z: Matrix, most: int) -> tuple[None, Inside]:
-    """Join hinges and violated triplets of a batch, at most `most` per target pair; Z are the mapped samples."""
-    anchors, code = np.unique(batch.targets[:, 0], return_inverse=True)
-    far = euclidean_distances(Z[anchors], Z[batch.others], squared=True)
-    excess = batch.limits[:, None] - far[code]
-    violated = excess > 0
-    hinge = float(np.sum(excess, where=violated))
-    crowded = np.flatnonzero(violated.sum(axis=1) > most)
-    if crowded.size:
-        beyond = np.argpartition(-excess[crowded], most, axis=1)[:, most:]
-        violated[crowded[:, None], beyond] = False
-    row, other = np.nonzero(violated)
-    return None, Inside([hinge], [np.column_stack([batch.targets[row], batch.others[other]])])
-
-
-def count_triplets(labels: Vector, targets: Matrix) -> int:
-    """Return the number of all triplets of target pairs (k, 2)."""
-    _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return int(np.sum(len(labels) - counts[code[targets[:, 0]]]))
-
-
-def all_triplets(labels: Vector, targets: Matrix) -> Matrix:
-    """Return the triplets (m, 3) of target pairs (k, 2) with all samples of other labels, sorted by anchor."""
-    classes, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    own = code[targets[:, 0]]
-    ends = np.cumsum(len(labels) - counts[own])
-    triplets = np.empty((int(ends[-1]), 3), targets.dtype)
-    for label in range(len(classes)):
-        pairs, others = np.flatnonzero(own == label), np.flatnonzero(code != label)
-        rows = (ends[pairs] - len(others))[:, None] + np.arange(len(others))
-        triplets[rows, :2] = targets[pairs, None]
-        triplets[rows, 2] = others
-    return triplets
-
-
-def find_target_pairs(triplets: Matrix, n: int) -> Matrix:
-    """Return the different pairs (k, 2) of anchors and targets in triplets (m, 3) of n samples, sorted by anchor."""
-    return np.column_stack(np.divmod(sort_distinct(triplets[:, 0] * n + triplets[:, 1]), n))
-
-
-def merge_triplets(known: Matrix, found: Matrix, n: int) -> Matrix:
-    """Return the union (m, 3) of two sets of triplets of n samples, sorted by anchor."""
-    codes = sort_distinct(np.concatenate([(part[:, 0] * n + part[:, 1]) * n + part[:, 2] for part in (known, found)]))
-    return np.column_stack([codes // (n * n), codes // n % n, codes % n])
-
-
-def sort_distinct(codes: Vector) -> Vector:
-    """Return the different integers of codes (m,), ascending; for millions of them faster than `np.unique`."""
-    codes = np.sort(codes)
-    return codes[np.r_[True, codes[1:] != codes[:-1]]]
-
-
-def make_batches(labels: Vector, targets: Matrix, limits: Vector) -> list[Batch]:
-    """Return target pairs with the same label, and the samples of other labels, in batches that fit into memory."""
-    batches, own = [], labels[targets[:, 0]]
-    for label in np.unique(own):
-        rows, others = np.flatnonzero(own == label), np.flatnonzero(labels != label)
-        for part in np.array_split(rows, -(-len(rows) * len(others) // DISTANCES_IN_MEMORY)):
-            batches.append(Batch(targets[part], limits[part], others))
-    return batches
+    Z are the mapped samples.
+    """
+    near, k = Pairs(targets).predict(Z), len(targets)
+    # No two samples are farther apart than twice the largest norm.
+    reach = 4 * float(np.max(np.sum(Z**2, axis=1)))
+    parts = []
+    for margin, most in ((NEAR_MARGIN * MARGIN, TRIPLETS_IN_MEMORY // k), (reach, TRIPLETS_IN_PART // k)):
+        parts += find_inside(Z, labels, targets, near + margin, max(1, most), execution).triplets
+    return merge_triplets(parts, len(labels))

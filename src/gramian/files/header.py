@@ -170,7 +170,7 @@ def parse_header(member: bytes | None) -> Header:
         raise ValueError(f"it has no {HEADER}")
     if len(member) > LARGEST_HEADER:
         raise ValueError(f"its {HEADER} has {len(member)} bytes")
-    stored = json.loads(member)
+    stored = json.loads(member.decode())
     if not isinstance(stored, dict) or stored.get("format") != NAME:
         raise ValueError(f"its {HEADER} is not the header of a {NAME}")
     number: Any = stored.get("format_version")

@@ -193,7 +193,7 @@ def dump(estimator: BaseEstimator) -> tuple[dict[str, Any], dict[str, bytes]]:
         # Another version of skops: the same, by way of an archive.
         with zipfile.ZipFile(io.BytesIO(skops.dumps(estimator))) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
-        schema = json.loads(members.pop(SCHEMA))
+        schema = json.loads(members.pop(SCHEMA).decode())
         # The header has the version.
         schema.pop("_skops_version", None)
         return schema, members
@@ -214,7 +214,7 @@ def check_digests(header: Header, members: Mapping[str, bytes]) -> None:
 
 def build(content: bytes, members: Mapping[str, bytes]) -> Any:
     """Return the estimator of an archive, after the audit of its tree."""
-    schema = json.loads(members[SCHEMA])
+    schema = json.loads(members[SCHEMA].decode())
     audit = Audit({name: member for name, member in members.items() if name not in (HEADER, SCHEMA)})
     audit.check(schema)
     estimator = import_skops().loads(content, trusted=sorted(audit.names))

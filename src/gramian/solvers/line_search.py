@@ -259,7 +259,9 @@ def minimise_quartic(quartic: Vector) -> float:
     if not candidates.size:
         return 0.0
     values = np.polynomial.polynomial.polyval(candidates, quartic)
-    lowest = float(np.min(values))
+    # Far away, large terms cancel: a value below another by less than the rounding error of its terms is not lower.
+    rounding = 8 * np.finfo(np.float64).eps * np.polynomial.polynomial.polyval(candidates, np.abs(quartic))
+    lowest = float(np.min(values + rounding))
     return float(np.min(candidates[values <= lowest + TIED * max(q0 - lowest, 0.0)]))
 
 
