@@ -1,6 +1,7 @@
 """Dask: the same histories as in one process, totals in order, small messages, one BLAS thread on workers."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -178,3 +179,41 @@ def test_bytes_of_an_iteration_do_not_depend_on_the_samples(client):
         bytes_sent[n] = (execution.traffic.sent + execution.traffic.received - before) / result.n_iter
     print(f"bytes an iteration, by samples: {bytes_sent}")  # noqa: T201
     assert bytes_sent[4000] == bytes_sent[16000] < 20_000
+
+
+class TrafficClock:
+    """A callback that notes the bytes so far after every iteration."""
+
+    def __init__(self, execution):
+        self.execution, self.notes = execution, []
+
+    def __call__(self, record):
+        self.notes.append(self.execution.traffic.sent + self.execution.traffic.received)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "triplets"])
+def test_bytes_of_an_iteration_do_not_depend_on_the_constraints(kind, client):
+    da = pytest.importorskip("dask.array")
+    found = {}
+    for n in (400, 1600):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, 6))
+        execution = Dask(client)
+        clock = TrafficClock(execution)
+        learner = MetricLearner(2, n_jobs=execution, max_iter=5, tol=0.0, random_state=0, callback=clock)
+        blocks = da.from_array(X, chunks=(n // 4, 6))
+        # Three different samples in each.
+        tuples = (rng.integers(n, size=(2 * n, 1)) + np.array([0, n // 3, n // 2])) % n
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if kind == "pairs":
+                near = np.abs(X[tuples[:, 0], 0] - X[tuples[:, 1], 0]) < 1
+                learner.fit_pairs(blocks, tuples[:, :2], np.where(near, 1, -1))
+            else:
+                learner.fit_triplets(blocks, tuples)
+        steps = np.diff(clock.notes)
+        assert len(steps) >= 3
+        found[n] = float(np.median(steps))
+    # The numbers of a line search are a few bytes for each of its trials.
+    assert abs(found[1600] - found[400]) < 200
+    assert found[400] < 2_000
