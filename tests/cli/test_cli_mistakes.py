@@ -30,6 +30,10 @@ def folder(tmp_path_factory):
     mixed = frame.astype({"height": object})
     mixed.loc[16, "height"] = "tall"
     mixed.to_csv(place / "text.csv", index=False)
+    for name, value in (("infinite", np.inf), ("huge", -1e200)):
+        beyond = frame.copy()
+        beyond.loc[5, "height"] = value
+        beyond.to_csv(place / f"{name}.csv", index=False)
     frame[["empty", "label"]].to_csv(place / "missing.csv", index=False)
     frame.assign(label=None).to_csv(place / "unlabelled.csv", index=False)
     (place / "header.csv").write_text("a,b,label\n")
@@ -63,6 +67,10 @@ MISTAKES = {
         ["fit", "text.csv", "-t", "label"],
         "'height' of text.csv holds numbers, but 'tall' in line 18",
     ),
+    "infinite": (["fit", "infinite.csv", "-t", "label"], "'height' of infinite.csv has inf in line 7; numbers may"),
+    "huge": (["fit", "huge.csv", "-t", "label"], "'height' of huge.csv has -1e+200 in line 7; numbers may have a size"),
+    "huge, streamed": (["fit", "huge.csv", "-t", "label", "--stream", "-r", "1"], "'height' of huge.csv has -1e+200"),
+    "no threads": (["fit", "data.npz", "--jobs", "0"], "--jobs 0 leaves no thread to work"),
     "header only": (["fit", "header.csv", "-t", "label"], "header.csv has a header and no rows"),
     "empty file": (["fit", "nothing.csv", "-t", "label"], "nothing.csv is empty"),
     "ragged": (["fit", "ragged.csv", "-t", "label"], "Line 3 of ragged.csv has 2 cells; expected 3"),

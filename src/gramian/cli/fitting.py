@@ -97,6 +97,8 @@ def check_request(request: Request) -> None:
             raise Mistake(f"There is no file {path}.")
     if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
         raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
+    if request.jobs == 0:
+        raise Mistake("--jobs 0 leaves no thread to work. Give 1 or more, or -1 for one a core.")
     check_folder(request.out, request.path, request.pairs, request.triplets)
     check_ending(request.out)
     if request.checkpoint is not None:

@@ -19,6 +19,8 @@ __all__ = ["Reading", "Table", "check_labels", "knows_labels", "load_table", "me
 
 #: A column of text in which at least this share of the cells are numbers is a column of numbers with a mistake.
 MOSTLY = 0.9
+#: The largest number of a column: columns are prepared as float32.
+LARGEST = float(np.finfo(np.float32).max)
 #: The type of columns of dates: it holds those of all years.
 DAYS = "datetime64[s]"
 
@@ -180,7 +182,23 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
                 f"Column {name!r} of {path} holds numbers, but {known.iloc[position]!r} in line {place + 2}. Mend the "
                 f"cell (an empty one is missing), or read the column as text: --text {name}"
             )
+    for name in frame.columns:
+        check_range(path, name, frame[name], rows)
     return frame
+
+
+def check_range(path: Path, name: str, column: Any, rows: Vector) -> None:
+    """Raise a Mistake if a column of numbers has one that is infinite, or beyond the range of float32."""
+    if column.dtype.kind != "f":
+        return
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    beyond = np.abs(values) > LARGEST
+    if beyond.any():
+        first = int(np.argmax(beyond))
+        raise Mistake(
+            f"Column {name!r} of {path} has {values[first]:g} in line {int(rows[first]) + 2}; numbers may have a size "
+            f"of up to {LARGEST:.1e}. Mend the cell (an empty one is missing), or leave the column out: --drop {name}"
+        )
 
 
 def check_dates(path: Path, name: str, known: Any, rows: Vector) -> None:
