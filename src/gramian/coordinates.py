@@ -132,7 +132,8 @@ class Coordinates:
         if isinstance(self.features, Mapped) or is_large(X):
             scale = columns * getattr(self.features, "scale", 1.0)
             return replace(self, features=Mapped(X, scale), columns=columns)
-        scaled = X.multiply(columns).tocsr() if scipy.sparse.issparse(X) else X * columns.astype(X.dtype)
+        units = columns.astype(X.dtype)
+        scaled = X.multiply(units).tocsr() if scipy.sparse.issparse(X) else X * units
         return replace(self, features=as_features(scaled), columns=columns)
 
     @classmethod

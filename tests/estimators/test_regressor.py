@@ -71,6 +71,13 @@ def test_sparse_data_gives_the_dense_result(data):
     np.testing.assert_allclose(sparse.predict(scipy.sparse.csr_array(X)), dense.predict(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_uneven_columns_stay_in_float32(make, rng):
+    X = (rng.standard_normal((60, 4)) * [1e-4, 1, 1, 1e4]).astype(np.float32)
+    model = PSDRegressor(2, random_state=0).fit(make(X), np.sum(X[:, 1:3] ** 2, axis=1))
+    assert model.factor_.dtype == model.predict(make(X)).dtype == np.float32
+
+
 def test_float32_in_float32_out(data):
     X, y = (a.astype(np.float32) for a in data)
     model = PSDRegressor(random_state=0).fit(X, y)
