@@ -43,7 +43,7 @@ def measure(rank: int | None, X: np.ndarray, y: np.ndarray) -> Cost:
     for _ in range(TURNS):
         begin = perf_counter()
         learner = MetricLearner(rank, random_state=0).fit(X, y)
-        choosing = learner.timings_.get(PHASE, 0.0)
+        choosing = learner.timings_[PHASE]
         rest = perf_counter() - begin - choosing
         costs.append(Cost(rest, choosing / rest))
     return Cost(*np.median(np.array(costs), axis=0))
@@ -71,6 +71,8 @@ def main() -> list[Row]:
         print(f"{name:18}" + "".join(cells), flush=True)
     rows = []
     for rank, costs in found.items():
+        if not costs:
+            continue
         worst = max(costs, key=lambda name: costs[name].ratio)
         most, middle = costs[worst].ratio, np.median([cost.ratio for cost in costs.values()])
         words = "full rank" if rank is None else f"rank {rank}"

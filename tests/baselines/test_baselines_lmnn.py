@@ -1,6 +1,8 @@
 """LMNN minimises its objective. Behaviour shared with other baselines is in test_baselines_mahalanobis.py."""
 
+import warnings
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +31,31 @@ def iris():
 @pytest.fixture(scope="module")
 def wine():
     return load_standardised(load_wine)
+
+
+class Part(NamedTuple):
+    """How many triplets a problem was built of, and how many each of them stands for."""
+
+    count: int
+    copies: int
+
+
+def spy_on_parts(monkeypatch):
+    """Return a list to which every problem that is built adds its `Part`."""
+    used, build = [], lmnn.build_problem
+
+    def build_and_note(situation, targets, triplets, mu, width, copies=1):
+        used.append(Part(len(triplets), copies))
+        return build(situation, targets, triplets, mu, width, copies)
+
+    monkeypatch.setattr(lmnn, "build_problem", build_and_note)
+    return used
+
+
+def hinges(Z, triplets):
+    """The sum of the hinges of triplets (m, 3) of mapped samples."""
+    near, far = (np.sum((Z[triplets[:, 0]] - Z[triplets[:, k]]) ** 2, axis=1) for k in (1, 2))
+    return np.sum(np.maximum(1 + near - far, 0))
 
 
 def explicit_objective(X, y, k, mu):
@@ -153,12 +180,45 @@ def test_lmnn_takes_all_triplets_of_a_hard_problem(seed):
 
 
 def test_lmnn_of_a_hard_problem_within_its_memory(monkeypatch):
-    monkeypatch.setattr("gramian.baselines.lmnn.TRIPLETS_IN_MEMORY", 1)
+    monkeypatch.setattr("gramian.baselines.lmnn.TRIPLETS_IN_PART", 2000)
+    monkeypatch.setattr("gramian.baselines.lmnn.TRIPLETS_IN_MEMORY", 3000)
+    used = spy_on_parts(monkeypatch)
     X, y = hard_problem(0)
     limited = LMNN(2).fit(X, y)
-    monkeypatch.undo()
     assert limited.converged_
+    first = next(i for i, part in enumerate(used) if part.copies > 1)
+    after = next(part for part in used[first:] if part.copies == 1)
+    assert after.count <= 5000
+    monkeypatch.undo()
     assert LMNN(2).fit(X, y).objective_ <= limited.objective_ * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4, 5])
+def test_the_objective_is_that_of_the_distance_wherever_rounds_end(max_iter):
+    X, y = hard_problem(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LMNN(1, max_iter=max_iter).fit(X, y)
+    objective, _ = explicit_objective(X, y, 3, 0.5)
+    assert np.isclose(model.objective_, objective(model.components_.T.ravel())[0], rtol=1e-9)
+
+
+def test_the_metric_knows_a_feature_of_one_sample(monkeypatch):
+    X, y = make_blobs(2500, 20, centers=3, random_state=0)
+    rare = np.zeros(len(X))
+    rare[1] = 50.0
+    moments, make = [], lmnn.make_whitened_geometry
+
+    def make_and_note(*args, **settings):
+        geometry = make(*args, **settings)
+        moments.append(geometry.moment)
+        return geometry
+
+    monkeypatch.setattr(lmnn, "make_whitened_geometry", make_and_note)
+    LMNN(2).fit(np.column_stack([X, rare]), y)
+    # In every fourth row, which would be enough for the others, it is zero.
+    variances = np.diag(moments[0])
+    assert variances[-1] / variances[0] == pytest.approx(np.var(rare) / np.var(X[:, 0]), rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -215,9 +275,21 @@ def test_many_triplets_are_learned_from_in_part(monkeypatch):
     X, y = make_blobs(300, 6, centers=8, cluster_std=3.0, random_state=0)
     whole = LMNN(2).fit(X, y)
     monkeypatch.setattr(lmnn, "TRIPLETS_IN_PART", 20_000)
+    used = spy_on_parts(monkeypatch)
     part = LMNN(2).fit(X, y)
     assert part.converged_
-    assert part.objective_ <= 1.1 * whole.objective_
+    assert part.objective_ <= 1.06 * whole.objective_
+    copies = [each.copies for each in used]
+    assert max(copies) == 12
+    assert copies[-1] == 1
+
+
+def test_a_part_has_the_hinges_of_all_triplets(rng):
+    y = rng.integers(4, size=200)
+    pairs = np.array([(i, j) for i in range(200) for j in range(i) if y[i] == y[j]])
+    Z = rng.standard_normal((200, 2))
+    sums = [stride * hinges(Z, all_triplets(y, pairs, stride)) for stride in (1, 9, 12)]
+    np.testing.assert_allclose(sums[1:], sums[0], rtol=0.01)
 
 
 def test_the_start_is_chosen_by_name_or_given(iris):

@@ -107,9 +107,13 @@ def all_triplets(labels: Vector, targets: Matrix, stride: int = 1) -> Matrix:
     """
     own = labels[targets[:, 0]]
     parts, numbers = [], []
+    rng = np.random.default_rng(0)
     for label in np.unique(own):
         pairs, others = np.flatnonzero(own == label), np.flatnonzero(labels != label)
-        for turn in range(stride):
+        if stride > 1:
+            # In the order of the samples, a part could have impostors of some classes only.
+            others = rng.permutation(others)
+        for turn in range(min(stride, len(pairs))):
             some, impostors = pairs[turn::stride], others[turn::stride]
             repeated = np.repeat(targets[some], len(impostors), axis=0)
             parts.append(np.column_stack([repeated, np.tile(impostors, len(some))]))

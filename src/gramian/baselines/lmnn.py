@@ -46,7 +46,8 @@ WIDTHS = (1.0, 0.1, 0.01)
 #: The maximum number of iterations between two searches for impostors.
 ROUND_LENGTH = 50
 #: Of more triplets than the first number, a part is used while the hinge is smoothed more than in the end. Then it is
-#: those of the nearest impostors, about as many, and all that are violated or nearly, up to the second number.
+#: those of the nearest impostors, about as many, and all that are violated or nearly, up to the second number. Further
+#: rounds add violated ones to them, as many as there are.
 TRIPLETS_IN_PART, TRIPLETS_IN_MEMORY = 2**20, 10_000_000
 #: Triplets whose distances differ by less than this number of margins are nearly violated.
 NEAR_MARGIN = 1.5
@@ -62,10 +63,11 @@ class LMNN(LearnedDistance, BaseEstimator):
     where j runs over the k targets of i, the nearest samples of its class by the Euclidean distance, and l over all
     samples of other classes. At full rank the problem is convex in W. A factor of W is found by conjugate gradients, in
     rounds: each minimises over the known triplets, then adds triplets that violate the margin. If two rounds leave most
-    of the objective to unknown ones, as at a low rank, all triplets are taken, or a million of them for a start. Rounds
-    stop when the objective converges and hardly any of it is due to unknown triplets. The kink of the hinge is smoothed
-    over a width that decreases from 1 to 0.01. Up to 500 features, the scales of the features do not affect the
-    convergence. A round costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
+    of the objective to unknown ones, as at a low rank, all triplets are taken. Of more than a million, the first rounds
+    take a part, and the others those that are violated or near it. Rounds stop when the objective converges and hardly
+    any of it is due to unknown triplets. The kink of the hinge is smoothed over a width that decreases from 1 to 0.01.
+    Up to 500 features, the scales of the features do not affect the convergence. A round costs O(n² r) for the search,
+    and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------
@@ -202,7 +204,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         active = supervision.search_all(features.dense(), situation)
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
         objective, most = np.inf, self.n_impostors
-        geometry = make_whitened_geometry(features, execution=situation.execution)
+        # As for full rank: the moment of all samples is little work beside a round.
+        geometry = make_whitened_geometry(features, rank=features.shape[1], execution=situation.execution)
         factor, first_round, total, stride = start, 0, count_triplets(labels, targets), 1
         for index in range(self.max_iter):
             width = WIDTHS[min(index - first_round, len(WIDTHS) - 1)]
@@ -212,10 +215,12 @@ class LMNN(LearnedDistance, BaseEstimator):
             )
             factor = result.point.G
             # The limit doubles in each round, so that no violated triplet is omitted forever.
-            Z, before, most = situation.image(factor), objective, 2 * most
+            Z, before, most = situation.image(factor), objective, 2 * most if stride == 1 else most
             known = objective = objective_on_triplets(Z, targets, active, self.mu)
             if len(active) < total:
-                objective, violated = find_violations(Z, labels, targets, self.mu, most, situation.execution)
+                # What a part leaves out is not added to it.
+                sought = most if stride == 1 else 1
+                objective, violated = find_violations(Z, labels, targets, self.mu, sought, situation.execution)
             unknown = objective - known if stride == 1 else 0.0
             change = max(abs(before - objective), unknown)
             self.n_iter_, self.objective_ = index + 1, objective
@@ -224,6 +229,8 @@ class LMNN(LearnedDistance, BaseEstimator):
             if settled and change <= self.tol * objective:
                 ending = result.ending
                 break
+            if index + 1 == self.max_iter:
+                continue
             if index > 0 and first_round == 0 and unknown > 0.5 * objective:
                 # A factor that is fitted to few of many violated triplets is worse than the start.
                 stride = -(-total // TRIPLETS_IN_PART)

@@ -32,9 +32,9 @@ __all__ = ["Choice", "choose_plan"]
 PART, HELD_OUT = 1800, 1 / 3
 #: The largest number of further samples that are held out, if there are more; and that of their entries.
 MORE_HELD_OUT, MOST_ENTRIES = 2400, 2**22
-#: With few samples, trials are repeated with other held-out ones, until ENOUGH were; at most MOST_SPLITS times. On 18
-#: sets, up to eight splits gave the same errors to 0.1 points on average, at three times the cost.
-ENOUGH, MOST_SPLITS = 600, 2
+#: With fewer samples than PART, trials are repeated with other held-out ones. On 18 sets, up to eight splits gave the
+#: same errors to 0.1 points on average, at three times the cost.
+SPLITS = 2
 #: The least number of samples of a class in a trial, if there are as many.
 LEAST_OF_A_CLASS = 6
 #: With fewer held-out samples than this nothing is compared.
@@ -182,7 +182,7 @@ class Tally:
     def select(self, tied: float) -> Plan:
         """Return the first plan within this number of standard errors of the lowest error.
 
-        A plan that learns nothing is taken only if all others are behind by more than one standard error.
+        A plan that learns nothing is taken only if all others are behind by more than that, or one standard error.
         """
         means = self.means
         learning = [plan for plan in self.within(max(tied, 1.0)) if not plan.idle]
@@ -228,14 +228,13 @@ class Split(NamedTuple):
 
 
 def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list[Split]:
-    """Return splits of a part of the samples; several where few are held out.
+    """Return splits of a part of the samples; two where these are few.
 
     Each holds out at most `more` of the other samples too.
     """
     n = len(labels)
-    size = min(n, PART)
-    count = int(np.clip(-(-ENOUGH // max(int(size * HELD_OUT), 1)), 1, MOST_SPLITS))
-    return [draw_split(labels, size, rng, more) for _ in range(count)]
+    count = SPLITS if n < PART else 1
+    return [draw_split(labels, min(n, PART), rng, more) for _ in range(count)]
 
 
 def draw_split(labels: Vector, size: int, rng: np.random.Generator, more: int = 0) -> Split:

@@ -144,7 +144,7 @@ def wait_for(futures: list[Future]) -> list[Future]:
     try:
         for future in futures:
             future.exception()
-    except KeyboardInterrupt:
+    except BaseException:
         wait(futures)
         raise
     return futures

@@ -146,11 +146,11 @@ def resolve_start(
     if name not in choices:
         names = ", ".join(repr(known) for known in (*(("auto",) if auto else ()), *choices))
         raise ValueError(f"init={init!r} is unknown. Choose one of {names}, or an array.")
+    start = STARTS[name](situation, rank)
     with np.errstate(over="ignore"):
-        start = np.ascontiguousarray(STARTS[name](situation, rank).astype(dtype, copy=False))
-    if not np.isfinite(start).all():
+        cast = np.ascontiguousarray(start.astype(dtype, copy=False))
+    if not np.isfinite(cast).all() and np.isfinite(start).all():
         raise ValueError(
-            f"the start of init={init!r} is beyond the range of {dtype}: X is on another scale than its targets. "
-            "Multiply them by a power of ten, or choose another init."
+            f"the start of init={init!r} is outside the range of {dtype} numbers. Scale X, or give float64."
         )
-    return start
+    return cast

@@ -149,8 +149,8 @@ class DecomposedKernel:
     def choose_ridge(self, G: Matrix) -> float:
         """Return the ridge of the map to G (n, r), as a share of the largest eigenvalue.
 
-        It is 0 if that is safe: an image is at most √k(x, x) times the norm of K₀^(-½) G. Otherwise it is the one with
-        the lowest leave-one-out error.
+        It is 0 if that is safe: an image is at most √k(x, x) times the norm of K₀^(-½) G. Otherwise it is the smallest
+        whose leave-one-out error is near the lowest.
 
         The map is a kernel ridge regression. The residual of a sample that is left out is its residual over 1 - h,
         where h is its entry of the diagonal of V diag(s/(s + ridge)) Vᵀ, plus 1/n for the mean.
