@@ -208,7 +208,7 @@ def load_factor(learner: MetricLearner, coordinates: Coordinates, *, warm: bool 
     if rank != r and learner.n_components is not None:
         raise ValueError(f"n_components={rank}, but the {what} has {r}. {anew} to start anew.")
     if not learner.factor_.any():
-        raise ValueError(f"the present distance is zero: a {what} with this X cannot go on from it. {anew} to start anew.")
+        raise ValueError(f"the present distance is zero: a {what} of X cannot go on from it. {anew} to start anew.")
     # Full rank in the span of few samples is less than the number of features.
     factor = coordinates.to_solver(with_rank(learner.factor_, rank) if r < rank else learner.factor_, features.dtype)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
