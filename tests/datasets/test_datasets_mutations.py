@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,8 +144,13 @@ def test_headers_are_matched_and_never_evaluated(header, read_file):
 
 def test_no_memory_is_reserved_for_what_a_file_claims(read_file, monkeypatch):
     reserved = []
-    empty = np.empty
-    monkeypatch.setattr(archive.np, "empty", lambda size, dtype: reserved.append(size) or empty(size, dtype))
+    # A copy of the module: other threads use numpy itself.
+    watched = SimpleNamespace(**vars(np))
+    watched.empty = lambda size, dtype: reserved.append(size) or np.empty(size, dtype)
+    monkeypatch.setattr(archive, "np", watched)
+    read_file(DENSE)
+    assert sum(reserved) > 0
+    reserved.clear()
     huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (2000000000, 3), }"
     with pytest.raises(datasets.DatasetDamaged, match="48000000000 bytes; at most 96 were expected"):
         read_file(archive_of(data=array_with(huge), target=mutations.to_npy(DENSE["target"])))
