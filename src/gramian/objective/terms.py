@@ -258,7 +258,11 @@ class Term:
 
     def predict_along(self, line: Coefficients, s: float) -> Vector:
         """Return a + b s + c s²."""
-        return line.a + s * (line.b + s * line.c)
+        moved = s * line.c
+        moved += line.b
+        moved *= s
+        moved += line.a
+        return moved
 
     def take(self, rows: Rows) -> Taken:
         """Return some of the measurements, with their weights, and the samples they touch (None: all)."""
