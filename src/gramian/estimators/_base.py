@@ -34,8 +34,8 @@ RIDGE = 1e-5
 # The second moment is estimated from this many samples per feature, and from up to ten times as many where that takes
 # no longer than one product of the data with a factor, and they have no more than MOST_ENTRIES entries.
 SAMPLES_PER_FEATURE, MOST_PER_FEATURE, MOST_ENTRIES = 20, 200, 2**22
-# The multiplications of a moment that takes a millisecond: as many rows are always taken.
-QUICK = 2**24
+# The entries of rows whose moment takes about a millisecond: as many are always taken.
+QUICK = 2**18
 
 
 class PSDEstimator(BaseEstimator):
@@ -198,8 +198,7 @@ def make_whitened_geometry(
     if d > min(n, LARGEST_MOMENT):
         return Scaled()
     # A feature that is zero in the rows that are taken, but not in others, has far too small a moment.
-    quick = QUICK // d**2
-    count = max(SAMPLES_PER_FEATURE * d, min(n * rank // d, MOST_PER_FEATURE * d, MOST_ENTRIES // d), quick)
+    count = max(SAMPLES_PER_FEATURE * d, min(n * rank // d, MOST_PER_FEATURE * d, MOST_ENTRIES // d), QUICK // d)
     rows = features.take(np.arange(0, n, -(-n // count)))
     moment = second_moment(rows, Serial() if execution is None else execution) / rows.shape[0]
     # The first ridge is for features that are copies of others, the second for features that are always zero.
