@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
     np.savez(place / "noX.npz", Z=np.eye(3))
     np.savez(place / "short.npz", X=np.eye(3), y=[1, 2])
     assert run(["fit", str(place / "data.npz"), "-r", "1", *FAST, "-o", str(place / "arrays.skops")]) == 0
+    assert run(["fit", str(place / "data.csv"), "-t", "label", "-r", "1", *FAST, "-o", str(place / "table.skops")]) == 0
     return place
 
 
@@ -70,6 +71,7 @@ MISTAKES = {
     "infinite": (["fit", "infinite.csv", "-t", "label"], "'height' of infinite.csv has inf in line 7; numbers may"),
     "huge": (["fit", "huge.csv", "-t", "label"], "'height' of huge.csv has -1e+200 in line 7; numbers may have a size"),
     "huge, streamed": (["fit", "huge.csv", "-t", "label", "--stream", "-r", "1"], "'height' of huge.csv has -1e+200"),
+    "huge, mapped": (["transform", "table.skops", "huge.csv"], "Mend the cell (an empty one is missing)."),
     "no threads": (["fit", "data.npz", "--jobs", "0"], "--jobs 0 leaves no thread to work"),
     "header only": (["fit", "header.csv", "-t", "label"], "header.csv has a header and no rows"),
     "empty file": (["fit", "nothing.csv", "-t", "label"], "nothing.csv is empty"),

@@ -183,21 +183,25 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
                 f"cell (an empty one is missing), or read the column as text: --text {name}"
             )
     for name in frame.columns:
-        check_range(path, name, frame[name], rows)
+        check_range(path, name, frame[name], rows, needed=reading.columns is not None)
     return frame
 
 
-def check_range(path: Path, name: str, column: Any, rows: Vector) -> None:
-    """Raise a Mistake if a column of numbers has one that is infinite, or beyond the range of float32."""
+def check_range(path: Path, name: str, column: Any, rows: Vector, *, needed: bool) -> None:
+    """Raise a Mistake if a column of numbers has one that is infinite, or beyond the range of float32.
+
+    A column that is `needed` by a model cannot be left out.
+    """
     if column.dtype.kind != "f":
         return
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     beyond = np.abs(values) > LARGEST
     if beyond.any():
         first = int(np.argmax(beyond))
+        advice = "." if needed else f", or leave the column out: --drop {name}"
         raise Mistake(
             f"Column {name!r} of {path} has {values[first]:g} in line {int(rows[first]) + 2}; numbers may have a size "
-            f"of up to {LARGEST:.1e}. Mend the cell (an empty one is missing), or leave the column out: --drop {name}"
+            f"of up to {LARGEST:.1e}. Mend the cell (an empty one is missing){advice}"
         )
 
 
