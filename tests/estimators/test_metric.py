@@ -81,7 +81,7 @@ def test_low_rank_beats_principal_components():
             ]
         )
     ours, principal_score = np.mean(scores, axis=0)
-    assert ours > principal_score + 0.015
+    assert ours > principal_score + 0.02
 
 
 @pytest.mark.parametrize("geometry", ["scaled", "flat", "polar", "affine", "log-euclidean"])
