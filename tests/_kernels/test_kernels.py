@@ -24,13 +24,13 @@ N, R, M = 20, 3, 50
 D, OBSERVED = 12, 8
 
 
-def arguments(rng, dtype):
+def arguments(rng, dtype, rank=R):
     def floats(*shape):
         return rng.standard_normal(shape).astype(dtype)
 
     return {
-        "Z": floats(N, R),
-        "T": floats(N, R),
+        "Z": floats(N, rank),
+        "T": floats(N, rank),
         "pairs": rng.integers(N, size=(M, 2)),
         "triplets": rng.integers(N, size=(M, 3)),
         "entries": rng.integers(N, size=(M, 2)),
@@ -85,10 +85,11 @@ def test_an_index_out_of_bounds_is_noticed():
         pairs.pairs_predict(np.array([[0, 3]]), np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize("rank", [1, 2, R])
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernel_equals_reference(name, rng, dtype):
+def test_kernel_equals_reference(name, rank, rng, dtype):
     plain = getattr(reference, name)
-    values = arguments(rng, dtype)
+    values = arguments(rng, dtype, rank)
     parameters = list(inspect.signature(plain).parameters)
     values["weight"] = rng.random(N if name.startswith("each") else M)
     values["weight"] = values["weight"].astype(dtype)

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian._kernels.compiled import compiled_slowly, helper
+from gramian._kernels.prefetch import prefetch
 from gramian._kernels.products import subtract
 from gramian._kernels.rows import add_outer, as_kernel_input, project, read_vector, row_workspace
 
 # Rank-one updates between two corrections of the rounding errors that they accumulate.
 CORRECT_EVERY = 256
+# The number of measurements after which samples are read whose loading is begun now.
+AHEAD = 4
 
 
 class Samples(NamedTuple):
@@ -108,13 +111,29 @@ def absolute_sum(u: Any, k: Any) -> Any:
 
 @helper
 def read_and_predict(
-    X: Any, columns: Any, edges: Any, indices: Any, row: Any, F: Any, R: Any, V: Any, at: Any, listed: Any, u: Any
+    X: Any,
+    columns: Any,
+    edges: Any,
+    indices: Any,
+    order: Any,
+    e: Any,
+    F: Any,
+    R: Any,
+    V: Any,
+    at: Any,
+    listed: Any,
+    u: Any,
 ) -> Any:
-    """Read the vectors of one measurement, write u[k] = F v for each, and return the prediction.
+    """Read the vectors of measurement order[e], write u[k] = F v for each, and return the prediction.
 
     The factor is F (r, d), or Rᵀ F with a root R (r, r); an empty R is the identity.
     """
-    prediction = F.dtype.type(0)
+    row, prediction = order[e], F.dtype.type(0)
+    if edges is None and e + AHEAD < order.shape[0]:
+        for k in range(indices.shape[1]):
+            j = indices[order[e + AHEAD], k]
+            if j >= 0:
+                prefetch(X, j)
     for k in range(2 if indices.shape[1] > 2 else 1):
         j = indices[row, k + 1] if indices.shape[1] > 1 else -1
         read_vector(X, columns, edges, indices[row, 0], j, V, at, listed, k)
@@ -153,7 +172,7 @@ def sum_batch(
     for e in range(start, stop):
         row = order[e]
         y, nothing = target[row], target[row] * 0
-        prediction = read_and_predict(X, columns, edges, indices, row, F, R, V, at, listed, u)
+        prediction = read_and_predict(X, columns, edges, indices, order, e, F, R, V, at, listed, u)
         slope = weighted_slope(prediction, y, sense[row], weight[row])
         zero += weighted_slope(nothing, y, sense[row], weight[row]) * (nothing - y)
         if slope == 0:
@@ -196,7 +215,7 @@ def flat_online(
         length = G.dtype.type(2 * s / (stop - start))
         if stop - start == 1:
             row = order[start]
-            prediction = read_and_predict(X, columns, edges, indices, row, G, none, V, at, listed, z)
+            prediction = read_and_predict(X, columns, edges, indices, order, start, G, none, V, at, listed, z)
             slope = length * weighted_slope(prediction, target[row], sense[row], weight[row])
             count = 0 if slope == 0 else 2 if indices.shape[1] > 2 else 1
             size = 0.0

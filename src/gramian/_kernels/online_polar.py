@@ -206,7 +206,7 @@ def polar_online(
             s /= max(squared_norm(R), 1)
         if stop - start == 1 and indices.shape[1] < 3:
             row = order[start]
-            square_u = read_and_predict(X, columns, edges, indices, row, U, none, V, at, listed, u)
+            square_u = read_and_predict(X, columns, edges, indices, order, start, U, none, V, at, listed, u)
             prediction = root_product(R, u, z)
             slope = weighted_slope(prediction, target[row], sense[row], weight[row])
             done = polar_single_step(slope, square_u, prediction, s, lam, V, at, u, z, w, q, U, R)

@@ -211,7 +211,7 @@ def scaled_online(
         if single:
             row = order[start]
             y, nothing = target[row], target[row] * 0
-            prediction = read_and_predict(X, columns, edges, indices, row, G, none, V, at, listed, z)
+            prediction = read_and_predict(X, columns, edges, indices, order, start, G, none, V, at, listed, z)
             slope = weighted_slope(prediction, y, sense[row], weight[row])
             zero = weighted_slope(nothing, y, sense[row], weight[row]) * (nothing - y)
             value = slope * (prediction - y)

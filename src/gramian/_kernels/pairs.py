@@ -1,6 +1,7 @@
 """Compiled measurements of pairs and triplets: gather rows of the image, scatter weighted differences.
 
 Pairs sorted by their first sample take a third less time at rank 50: the first sample's row stays in the L1 cache.
+Pairs have functions of their own for rank 2.
 """
 
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramian._kernels.compiled import compiled
+from gramian._kernels.plane import plane_along, plane_weigh
 
 
 @compiled
@@ -31,6 +33,9 @@ def pairs_along(pairs: Any, Z: Any, T: Any) -> Any:
     m, r = pairs.shape[0], Z.shape[1]
     b = np.empty(m, Z.dtype)
     c = np.empty(m, Z.dtype)
+    if r == 2:
+        plane_along(pairs, Z, T, b, c)
+        return b, c
     for e in range(m):
         i, j = pairs[e, 0], pairs[e, 1]
         mixed = Z.dtype.type(0)
@@ -49,6 +54,9 @@ def pairs_weigh(pairs: Any, weight: Any, Z: Any) -> Any:
     """Return L Z, shape (N, r), for the graph Laplacian L = Σ weight (e_i - e_j)(e_i - e_j)ᵀ, which is never formed."""
     m, r = pairs.shape[0], Z.shape[1]
     S = np.zeros_like(Z)
+    if r == 2:
+        plane_weigh(pairs, weight, Z, S)
+        return S
     for e in range(m):
         i, j, w = pairs[e, 0], pairs[e, 1], weight[e]
         # Inactive constraints, whose weight is 0, are common: skip them.
