@@ -223,7 +223,8 @@ def eigendecompose(K: Matrix, rounding: float, count: int | None = None) -> Spec
         values, vectors = leading_eigenvectors(K, count)
         k = int(np.sum(values > rounding))
         return Spectrum(values[:k], vectors[:, :k], -rounding, complete=False)
-    values, vectors = scipy.linalg.eigh(K)
+    # By this driver eigenvectors are orthogonal to 1e-15, by the default one to 1e-12.
+    values, vectors = scipy.linalg.eigh(K, driver="evd")
     least, largest = float(values[0]), float(values[-1])
     if least < -max(rounding, LARGEST_NEGATIVE * largest):
         raise ValueError(
