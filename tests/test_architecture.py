@@ -206,7 +206,7 @@ def test_the_rule_on_work_sees_lambdas_and_closures():
 #: Where images come to the driver: predictions, principal components as data, and samples that are drawn and so few.
 ON_THE_DRIVER = {
     "baselines/lmnn.py": {"_minimise"},
-    "estimators/_choice.py": {"error"},
+    "estimators/_trial.py": {"error"},
     "estimators/regressor.py": {"predict"},
     "images.py": {"compute_image"},
     "situation.py": {"image"},

@@ -30,7 +30,7 @@ def draw_model(draw: Draw, n: int, **fixed: Any) -> KernelLearner:
         "alpha": draw.choice([0.25, 0.0, 1.0]),
         "n_pairs": draw.choice([None, 1, 25]),
         "geometry": geometry,
-        "solver": draw.choice(["cg", "gd", "trust-region", "online"]),
+        "solver": draw.choice(["cg", "lbfgs", "gd", "trust-region", "online"]),
         "init": draw.choice(["kernel", "identity", "random"]),
         "ridge": draw.choice([0.0, 0.01]),
         "max_iter": draw.choice([0, 1, 5, 40]),
@@ -94,7 +94,8 @@ def check_cost(draw: Draw) -> None:
     """The last cost is the explicit mean over pairs; transform is the explicit centred kernel times coefficients_."""
     n, d, m = draw.integer(3, 15), draw.integer(1, 5), draw.integer(1, 25)
     samples = draw_samples(draw, n, d, wild=0.0, broken=0.0)
-    model = draw_model(draw, n, kernel=draw.choice(["linear", "rbf", "precomputed"]), solver=draw.choice(["cg", "gd"]))
+    kernel, solver = draw.choice(["linear", "rbf", "precomputed"]), draw.choice(["cg", "lbfgs", "gd"])
+    model = draw_model(draw, n, kernel=kernel, solver=solver)
     samples = as_kernel(samples) if model.kernel == "precomputed" else samples
     pairs, sense, weight = draw_pairs(draw, n, m, wild=0.0), draw_sense(draw, m), draw_weight(draw, m, wild=0.0)
     target = 0.1 + 3 * draw.rng.random(m)

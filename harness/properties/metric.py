@@ -87,7 +87,7 @@ def draw_model(draw: Draw, d: int, **fixed: Any) -> MetricLearner:
         "shrinkage": draw.choice(["auto", 0.1, 0.0]),
         "init": draw.choice(["auto", "identity", "pca", "random"]),
         "geometry": geometry,
-        "solver": draw.choice(["cg", "gd", "trust-region", "online"]),
+        "solver": draw.choice(["cg", "lbfgs", "gd", "trust-region", "online"]),
         "max_iter": draw.choice([0, 1, 5, 40]),
         "tol": draw.choice([1e-4, 0.0, 1e-9]),
         "n_epochs": draw.choice([1, 2]),
@@ -180,7 +180,7 @@ def check_pair_cost(draw: Draw) -> None:
     rank, penalty = draw.integer(1, d), draw.choice([0.0, 0.5])
     target = 0.1 + 4 * draw.rng.random(m)
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
-    solver, geometry = draw.choice(["cg", "gd", "trust-region"]), draw.choice(["scaled", "flat", "polar"])
+    solver, geometry = draw.choice(["cg", "lbfgs", "gd", "trust-region"]), draw.choice(["scaled", "flat", "polar"])
     settings = {"init": G, "tol": 1e-9, "max_iter": draw.choice([0, 3, 300]), "shrinkage": "auto"}
     model = draw_model(draw, d, n_components=rank, regularisation=penalty, solver=solver, geometry=geometry, **settings)
     given = {"target": target, "sense": sense.given, "sample_weight": weight.given}
@@ -210,7 +210,7 @@ def check_triplet_cost(draw: Draw) -> None:
     triplets, rank, penalty = draw_triplets(draw, n, m, wild=0.0), draw.integer(1, d), draw.choice([0.0, 0.5])
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
     shrinkage = draw.choice([0.0, 0.3])
-    settings = {"init": G, "geometry": "flat", "solver": draw.choice(["cg", "gd"]), "shrinkage": shrinkage}
+    settings = {"init": G, "geometry": "flat", "solver": draw.choice(["cg", "lbfgs", "gd"]), "shrinkage": shrinkage}
     model = draw_model(draw, d, n_components=rank, regularisation=penalty, **settings)
     call(draw, model.fit_triplets, samples.X, triplets.given)
     anchor, near, far = triplets.values.T
@@ -236,7 +236,11 @@ def check_layouts(draw: Draw) -> None:
     layout, rank = draw.choice(["F", "strided", "reversed", "read-only", "csr", "csc", "coo"]), draw.integer(1, d)
     asked = draw_supervision(draw, n, wild=0.0)
     G = draw.rng.standard_normal((d, rank)).astype(samples.dtype)
-    settings = {"geometry": draw.choice(["scaled", "flat"]), "solver": draw.choice(["cg", "gd"]), "max_iter": 2}
+    settings = {
+        "geometry": draw.choice(["scaled", "flat"]),
+        "solver": draw.choice(["cg", "lbfgs", "gd"]),
+        "max_iter": 2,
+    }
     model = draw_model(draw, d, n_components=rank, init=G, n_rounds=1, **settings)
     draw.note(layout=layout)
     call(draw, getattr(clone(model), asked.method), as_layout(X, layout), **asked.arguments)

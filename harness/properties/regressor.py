@@ -23,7 +23,7 @@ TARGETS = ("planted", "noisy", "random", "zero", "negative", "tiny", "huge", "na
 ORDINARY = TARGETS[:3]
 # Without those that W = 0 fits perfectly.
 MOVING = (*ORDINARY, "negative")
-SOLVERS = ("cg", "gd", "trust-region", "online")
+SOLVERS = ("cg", "gd", "trust-region", "lbfgs", "online")
 
 
 class Regression(NamedTuple):
@@ -260,7 +260,7 @@ def check_units(draw: Draw) -> None:
     a, b = (draw.integer(-12, 12) * (8 if dtype == np.float64 else 1) for _ in range(2))
     model = draw_model(draw, d, max_iter=4, tol=0.0, init="random", n_init=1, growing=False)
     # Online solvers choose from a grid of step sizes, where rounding may decide.
-    solver = draw.choice(SOLVERS[:3])
+    solver = draw.choice(SOLVERS[:4])
     # The first trial step of the paper's rule is 100 in any units; other trials may then find another minimum.
     model.set_params(solver=GradientDescent(Armijo(initial=None)) if solver == "gd" else solver)
     if model.geometry == "grassmann":
@@ -283,7 +283,7 @@ def check_rotations(draw: Draw) -> None:
     n, d = draw.integer(5, 30), draw.integer(2, 5)
     data = draw_regression(draw, 2, n, d, wild=0.0, kinds=ORDINARY)
     rank, dtype = draw.integer(1, d), data.samples.dtype
-    solver, geometry = draw.choice(["cg", "gd"]), draw.choice(["scaled", "flat", "polar"])
+    solver, geometry = draw.choice(["cg", "lbfgs", "gd"]), draw.choice(["scaled", "flat", "polar"])
     settings = {"geometry": geometry, "solver": solver, "max_iter": draw.integer(0, 3), "tol": 0.0, "n_init": 1}
     model = draw_model(draw, d, rank=rank, **settings)
     G = draw.rng.standard_normal((d, rank)).astype(dtype)
@@ -306,7 +306,7 @@ def check_repeats(draw: Draw) -> None:
     model = draw_model(draw, d, max_iter=3, tol=0.0, init="random", n_init=1, growing=False, geometry="flat")
     # A third direction of conjugate gradients may be all rounding in float32: it is the rest of two long vectors.
     steps = 3 if dtype == np.float64 else 2
-    model.set_params(solver=draw.choice(["cg", "gd", "trust-region"]), rank=min(d, 2), max_iter=steps)
+    model.set_params(solver=draw.choice(["cg", "lbfgs", "gd", "trust-region"]), rank=min(d, 2), max_iter=steps)
     X = data.samples.values.astype(dtype)
     weighted = call(draw, clone(model).fit, X, data.y.values, repeats, data.sense.values)
     repeated = call(draw, model.fit, X[rows], data.y.values[rows], None, data.sense.values[rows])

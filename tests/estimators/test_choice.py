@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner
 from gramian.estimators._blend import average_distances, learn_from_start
 from gramian.estimators._choice import Tally, warn_if_idle
-from gramian.features import Array
+from gramian.estimators._trial import in_single_precision
+from gramian.features import Array, Centred, Sparse
 from gramian.situation import Situation
 from gramian.solvers import Ending
 from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelStart, LabelTriplets, Plan
@@ -178,3 +180,20 @@ def test_rounds_and_penalties_follow_the_numbers_of_samples_and_features(rng):
     situation = Situation(Array(rng.standard_normal((10, 5))), rng)
     assert many.default_shrinkage(situation, np.eye(5)) == pytest.approx(0.015)
     assert many.default_shrinkage(situation, np.eye(5)[:, :2]) == some.default_shrinkage(situation, np.eye(5)[:, :2])
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1.0, np.float32), (1e-6, np.float64)])
+def test_trials_learn_in_float32_unless_features_are_uneven(scale, dtype, rng):
+    X = rng.standard_normal((60, 4)) + 1e5
+    X[:, 0] = X[:, 0] * scale
+    features = Centred(Array(X), X.mean(axis=0))
+    single = in_single_precision(features)
+    assert single.dtype == dtype
+    # Centred before it is rounded: the mean costs no digits.
+    np.testing.assert_allclose(single.dense(), X - X.mean(axis=0), atol=1e-6)
+    assert in_single_precision(Array(X.astype(np.float32))).dtype == np.float32
+
+
+def test_sparse_trials_keep_their_precision(rng):
+    X = Sparse(scipy.sparse.csr_array(rng.standard_normal((60, 4))))
+    assert in_single_precision(X) is X

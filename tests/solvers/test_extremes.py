@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from gramian import PSDRegressor, minimize
-from gramian.solvers import ConjugateGradient, GradientDescent, Online, TrustRegion
+from gramian.solvers import LBFGS, ConjugateGradient, GradientDescent, Online, TrustRegion
 
 from helpers import GEOMETRY_EXAMPLES, n_columns, rank_one
 
-SOLVERS = [ConjugateGradient(), GradientDescent(), TrustRegion(max_inner=5), TrustRegion("newton", max_inner=5)]
+SOLVERS = [
+    ConjugateGradient(),
+    LBFGS(),
+    GradientDescent(),
+    TrustRegion(max_inner=5),
+    TrustRegion("newton", max_inner=5),
+]
 # Scales of X, of y and of the start, and one outlier in X.
 SCALES = [
     (1, 1, 1, None),

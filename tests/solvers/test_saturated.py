@@ -6,13 +6,13 @@ import pytest
 from gramian import minimize
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.losses import Hinge, Logistic
-from gramian.solvers import ConjugateGradient, Exact, GradientDescent, TrustRegion
+from gramian.solvers import LBFGS, ConjugateGradient, Exact, GradientDescent, TrustRegion
 
 from helpers import rank_one, regression
 
 #: Predictions are some 1; at a scale of 1e-3 the curvature of most of them is below 1e-100.
 SCALE = 1e-3
-SOLVERS = [ConjugateGradient(), GradientDescent(), TrustRegion()]
+SOLVERS = [ConjugateGradient(), LBFGS(), GradientDescent(), TrustRegion()]
 
 
 @pytest.mark.parametrize("seed", range(3))

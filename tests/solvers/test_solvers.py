@@ -7,6 +7,7 @@ from sklearn.datasets import load_wine
 from gramian.geometries import Flat, Grassmann, Polar, Scaled
 from gramian.losses import Linear
 from gramian.solvers import (
+    LBFGS,
     SOLVERS,
     Armijo,
     ConjugateGradient,
@@ -246,7 +247,7 @@ def test_trust_region_and_cg_reach_the_same_cost_on_unscaled_data():
 
 
 def test_every_solver_is_registered():
-    assert set(SOLVERS.values()) == {GradientDescent, ConjugateGradient, TrustRegion, Online}
+    assert set(SOLVERS.values()) == {GradientDescent, ConjugateGradient, LBFGS, TrustRegion, Online}
     with pytest.raises(ValueError, match="model='bfgs' is unknown"):
         TrustRegion("bfgs")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gramian import MetricLearner
-from gramian.estimators import _choice
+from gramian.estimators import _trial
 from gramian.features import Array
 from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelPairs, LabelTriplets, Situation, anchors
 from gramian.supervision.triplets import MARGIN
@@ -115,12 +115,12 @@ def test_trials_learn_and_judge_by_weights(labelled, monkeypatch):
     weight = np.where(labels == 0, 1.0, 0.25)
     seen = []
 
-    class Recording(_choice.Trial):
+    class Recording(_trial.Trial):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             seen.append((self.labels, self.weight, self.truth, self.weight_held_out))
 
-    monkeypatch.setattr(_choice, "Trial", Recording)
+    monkeypatch.setattr(_trial, "Trial", Recording)
     model = MetricLearner(2, max_iter=3, random_state=0).fit(X, labels, sample_weight=weight)
     assert len(model.choice_.errors) > 3
     assert seen
@@ -132,10 +132,10 @@ def test_trials_learn_and_judge_by_weights(labelled, monkeypatch):
 def test_held_out_errors_are_weighted_means(labelled):
     X, labels, _ = labelled
     situation = Situation(Array(X), np.random.default_rng(0), labels=labels)
-    split = _choice.Split(np.arange(0, 40, 2), np.arange(1, 40, 2))
+    split = _trial.Split(np.arange(0, 40, 2), np.arange(1, 40, 2))
     learner, errors = MetricLearner(), []
     for weight in (None, np.where(labels == 0, 1.0, 0.0), np.where(labels == 0, 0.0, 1.0)):
-        errors.append(_choice.Trial(learner, situation, labels, split, 3, weight).error(np.eye(3)))
+        errors.append(_trial.Trial(learner, situation, labels, split, 3, weight).error(np.eye(3)))
     share = np.mean(labels[split.test] == 0)
     assert errors[0] == pytest.approx(share * errors[1] + (1 - share) * errors[2])
     assert errors[1] != errors[2]

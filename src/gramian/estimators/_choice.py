@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gramian.estimators._blend import average_distances
-from gramian.estimators._learning import compute_start, learn_by_plan
-from gramian.estimators._rounds import with_labels
-from gramian.execution import execution_for
+from gramian.estimators._trial import Split, TrialProgress, compare_plans
 from gramian.situation import Situation
 from gramian.solvers import Journal
-from gramian.span import span_of
 from gramian.supervision import Plan, Supervision
 from gramian.supervision.checks import has_partner
 from gramian.supervision.choice import LARGE
-from gramian.supervision.nearest import nearest_to_queries
 from gramian.supervision.sampling import with_every_class
-from gramian.types import Matrix, Vector
+from gramian.types import Vector
 from gramian.warn import warn_user
 
 if TYPE_CHECKING:
@@ -41,13 +36,9 @@ LEAST_OF_A_CLASS = 6
 FEWEST = 10
 #: Of plans whose errors differ by less than this number of standard errors, the first is taken: at low rank; with many
 #: samples, where the first is the fastest and a trial of some samples says less; and at full rank.
-TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.25, 2.0, 1.5
+TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.5, 2.0, 1.5
 #: A plan is not tried further if its error is above the lowest by more than this number of standard errors.
 BEHIND = 2.0
-#: The numbers of nearest neighbours whose votes are compared; the mean of their errors is less noisy than one error.
-NEIGHBOURS = (1, 3, 5, 7, 9)
-#: With more features than this the samples are not compared in plain Euclidean distance.
-LARGEST_EUCLID = 2000
 
 
 class Choice(NamedTuple):
@@ -220,13 +211,6 @@ def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> Non
     )
 
 
-class Split(NamedTuple):
-    """Indices of samples that are learned from, and of samples that are held out."""
-
-    train: Vector
-    test: Vector
-
-
 def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list[Split]:
     """Return splits of a part of the samples; two where these are few.
 
@@ -272,102 +256,3 @@ def is_too_small(split: Split, labels: Vector, weight: Vector | None, least: int
         return False
     able = has_partner(labels[split.train]) & (weight[split.train] > 0)
     return not bool(able.any()) or int(np.count_nonzero(weight[split.test])) < FEWEST
-
-
-class TrialProgress(NamedTuple):
-    """Counts the splits that are done, and reports each trial to the journal."""
-
-    splits: int
-    n_splits: int
-    journal: Journal
-
-    def report(self, plans: list[Plan], index: int) -> None:
-        """Report that one of the plans is tried next on the current split."""
-        done = self.splits * len(plans) + index
-        self.journal.step(f"trying {plans[index].name}", done, self.n_splits * len(plans))
-
-
-def compare_plans(
-    learner: MetricLearner,
-    situation: Situation,
-    labels: Vector,
-    split: Split,
-    rank: int,
-    weight: Vector | None,
-    plans: list[Plan],
-    progress: TrialProgress,
-) -> dict[str, float]:
-    """Return the errors of plans on one split; see `Trial`."""
-    return Trial(learner, situation, labels, split, rank, weight).errors(plans, progress)
-
-
-class Trial:
-    """A split of the samples on which plans are tried; in the span of the training samples, if they are few."""
-
-    def __init__(
-        self,
-        learner: MetricLearner,
-        situation: Situation,
-        labels: Vector,
-        split: Split,
-        rank: int,
-        weight: Vector | None = None,
-    ) -> None:
-        features, (train, test) = situation.features, split
-        self.weight = None if weight is None else weight[train]
-        self.weight_held_out = None if weight is None else weight[test]
-        self.learner, self.rank = learner, rank
-        self.labels, self.truth = labels[train], labels[test]
-        known, unknown = features.take(train), features.take(test)
-        # Samples of a trial that came to the driver are worked on there.
-        situation = situation._replace(execution=execution_for(known, situation.execution))
-        self.held_out = situation._replace(features=unknown)
-        # At full rank the distance outside of the span matters for held-out samples, as does a start that is an array.
-        inside = rank < features.shape[1] and isinstance(learner.init, str)
-        span = span_of(known, sparse=True) if inside else None
-        self.span = span if span is not None and span.features.shape[1] >= rank else None
-        self.situation = situation._replace(
-            features=known if self.span is None else self.span.features, labels=self.labels
-        )
-
-    def errors(self, plans: list[Plan], progress: TrialProgress) -> dict[str, float]:
-        """Return the error on held-out samples of each plan, and of Euclidean distance where it is no plan."""
-        factors: dict[tuple[Any, ...], Matrix] = {}
-        errors = {}
-        for index, plan in enumerate(plans):
-            progress.report(plans, index)
-            errors[plan.name] = self.error(self.learn(plan, factors))
-        d, dtype = self.situation.features.shape[1], self.situation.features.dtype
-        if self.span is None and d <= LARGEST_EUCLID:
-            errors.setdefault("euclid", self.error(np.eye(d, dtype=dtype)))
-        return errors
-
-    def learn(self, plan: Plan, factors: dict[tuple[Any, ...], Matrix]) -> Matrix:
-        """Return the factor (d, r) that a plan learns; stages that it shares with an earlier plan are not repeated.
-
-        `factors` has those that are known, by start, rank and stages; new ones are added to it.
-        """
-        if plan.parts:
-            return average_distances(self.situation, [self.learn(part, factors) for part in plan.parts])
-        key: tuple[Any, ...] = (plan.start, plan.rank)
-        if key not in factors:
-            factors[key] = compute_start(self.learner, self.situation, plan.rank or self.rank, plan.start)
-        for stage in plan.stages:
-            before, key = factors[key], (*key, id(stage))
-            if key not in factors:
-                brief = with_labels(stage, self.labels, self.weight).brief()
-                single = plan._replace(stages=(brief,))
-                factors[key] = learn_by_plan(self.learner, self.situation, single, before, Journal()).result.point.G
-        return factors[key]
-
-    def error(self, factor: Matrix) -> float:
-        """Return the error of nearest neighbours in the metric of a factor (d, r), the mean over several numbers.
-
-        Held-out samples count by their weights.
-        """
-        # Trials have few samples: their images may come to the driver.
-        queries = self.held_out.image(factor if self.span is None else self.span.lift(factor))
-        near = self.labels[nearest_to_queries(self.situation.image(factor), queries, max(NEIGHBOURS))]
-        votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
-        wrong = [votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth for k in NEIGHBOURS]
-        return float(np.mean(np.average(wrong, axis=1, weights=self.weight_held_out)))

@@ -102,7 +102,8 @@ def learn_stage(
 ) -> Result:
     """Return the result of the last round of a stage."""
     supervision, start = begun
-    solver, geometry, factor = learner._resolve_solver(situation.rng), learner._resolve_geometry(), start
+    solver = learner._resolve_solver(situation.rng, supervision.solver)
+    geometry, factor = learner._resolve_geometry(), start
     if not solver.stops:
         # Mini-batches need a problem of one term, the constraints.
         penalties = Penalties()

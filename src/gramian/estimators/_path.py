@@ -194,7 +194,7 @@ def take(values: Vector | None, rows: Any) -> Vector | None:
 
 
 #: Plans whose place another one takes along a path: a mean costs as much as all of its parts.
-SIMILAR = {"mean of three": "triplets", "neighbourhood components": "neighbourhoods"}
+SIMILAR = {"mean of three": "triplets"}
 
 
 def fit_path(
@@ -254,7 +254,7 @@ def find_plan(supervision: Supervision, name: str | None, rank: int, n_features:
     """
     plans = {plan.name: plan for plan in supervision.plans(rank, n_features)}
     if name is not None and len(plans) > 1:
-        last = name.removesuffix(" from discriminants").split(", then ")[-1]
+        last = name.removesuffix(" from discriminants")
         kind = SIMILAR.get(last, last.removeprefix("many "))
         for known in (name, last, kind, f"{kind} from discriminants"):
             if known in plans and plans[known].rank is None and not plans[known].parts:

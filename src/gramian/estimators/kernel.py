@@ -69,7 +69,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         The matrices K that are searched, and their metric. "flat" takes the fewest iterations. With "flat" and
         "scaled", samples without pairs do not move. `Polar(weight=0)` keeps the range space of the start: the best
         choice if there are few pairs.
-    solver : {"cg", "gd", "trust-region", "online"} or Solver
+    solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches.
     init : {"kernel", "identity", "random"} or array of shape (n, r)

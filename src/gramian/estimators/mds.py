@@ -59,7 +59,7 @@ class SStressMDS(PSDEstimator):
     geometry : {"scaled", "flat", "polar"} or Geometry
         The Gram matrices W = G Gᵀ that are searched, and their metric. "scaled" converges fast for any conditioning
         of W; "flat" and "polar" are the paper's.
-    solver : {"cg", "gd", "trust-region", "online"} or Solver
+    solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches.
     init : {"auto", "random"} or array of shape (n, r)

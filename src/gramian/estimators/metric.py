@@ -80,9 +80,9 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         with n > 10,000 samples.
     shrinkage : float or "auto"
         The penalty weight μ of μ tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
-        triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; 0.3 v tr(W₀) d/n for neighbourhoods
-        of n samples whose d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given pairs with signs;
-        1.5 d/m but at most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
+        triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; min(0.15 r, 0.6) v tr(W₀) d/n for
+        neighbourhoods of n samples whose d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given
+        pairs with signs; 1.5 d/m but at most 0.2 for m given triplets or quadruplets; and 0 for pairs with targets.
     loss : {"squared", "huber", "logistic", "hinge"} or Loss
         The loss of pairs, triplets and quadruplets, for violations in units of the typical target, or of the margin.
         Neighbourhoods and continuous targets have none, and refuse another one.
@@ -96,9 +96,9 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean"} or Geometry
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices.
-    solver : {"cg", "gd", "trust-region", "online"} or Solver
-        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
-        descent, "online" for mini-batches without regularisation, pull and shrinkage.
+    solver : {"auto", "cg", "lbfgs", "gd", "trust-region", "online"} or Solver
+        "auto" is "lbfgs" for neighbourhoods, else "cg" (conjugate gradients). "trust-region" is for high accuracy, "gd"
+        the paper's gradient descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
         The maximum number of iterations of a batch solver. A round from labels has at most 10 to 20.
     tol : float
@@ -200,7 +200,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         init: str | Matrix = "auto",
         warm_start: bool = False,
         geometry: str | Geometry = "scaled",
-        solver: str | Solver = "cg",
+        solver: str | Solver = "auto",
         max_iter: int = 500,
         tol: float = 1e-4,
         batch_size: int = 32,

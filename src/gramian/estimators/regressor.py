@@ -64,7 +64,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" learns
         projection matrices.
-    solver : {"cg", "gd", "trust-region", "online"} or Solver
+    solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
         "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
         descent, "online" for mini-batches and streams.
     loss : {"squared", "huber", "linear", "hinge", "logistic"} or Loss

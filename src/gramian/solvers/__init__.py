@@ -9,6 +9,7 @@ from gramian.solvers.conjugate_gradient import ConjugateGradient
 from gramian.solvers.gradient_descent import GradientDescent
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Journal
+from gramian.solvers.lbfgs import LBFGS
 from gramian.solvers.line_search import Armijo, Exact, Wolfe
 from gramian.solvers.loop import minimize
 from gramian.solvers.online import Online
@@ -16,6 +17,7 @@ from gramian.solvers.solver import Ending, Record, Result, Solver, Step
 from gramian.solvers.trust_region import TrustRegion
 
 __all__ = [
+    "LBFGS",
     "SOLVERS",
     "Armijo",
     "ConjugateGradient",
@@ -37,6 +39,7 @@ __all__ = [
 SOLVERS: dict[str, type[Solver]] = {
     "gd": GradientDescent,
     "cg": ConjugateGradient,
+    "lbfgs": LBFGS,
     "trust-region": TrustRegion,
     "online": Online,
 }

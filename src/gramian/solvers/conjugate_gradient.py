@@ -45,7 +45,7 @@ class ConjugateGradient(Solver):
     --------
     >>> from gramian.solvers import ConjugateGradient
     >>> ConjugateGradient()
-    ConjugateGradient(search=Exact(tol=0.01, max_trials=60))
+    ConjugateGradient(search=Exact(tol=0.01, max_trials=60, flatness=0.4))
     """
 
     search: Search = field(default_factory=Exact)

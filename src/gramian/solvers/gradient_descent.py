@@ -24,7 +24,7 @@ class GradientDescent(Solver):
     --------
     >>> from gramian.solvers import Exact, GradientDescent
     >>> GradientDescent(search=Exact())
-    GradientDescent(search=Exact(tol=0.01, max_trials=60))
+    GradientDescent(search=Exact(tol=0.01, max_trials=60, flatness=0.4))
     """
 
     search: Search = field(default_factory=Armijo)

@@ -97,8 +97,8 @@ class Exact:
 
     On flat and scaled geometries predictions are polynomials in s. If the objective is a quartic in s (squared loss,
     equalities), its minimum is found from the roots of a cubic, else by a safeguarded Newton iteration; if trials are
-    costly, as with neighbourhoods, by `Wolfe`, which is not exact. On curved
-    geometries the search starts at the Gauss-Newton step and improves it by quadratic interpolation.
+    costly, as with neighbourhoods, by `Wolfe`, which is not exact. On curved geometries the search starts at the
+    Gauss-Newton step and improves it by quadratic interpolation.
 
     Parameters
     ----------
@@ -106,19 +106,23 @@ class Exact:
         The Newton iteration ends when the slope is at most this fraction of the slope at 0.
     max_trials : int
         The largest number of trials in a search.
+    flatness : float
+        That of `Wolfe`, if trials are costly.
 
     Examples
     --------
     >>> from gramian.solvers import Exact
     >>> Exact(tol=1e-6)
-    Exact(tol=1e-06, max_trials=60)
+    Exact(tol=1e-06, max_trials=60, flatness=0.4)
     """
 
     tol: float = 1e-2
     max_trials: int = 60
+    flatness: float = 0.4
 
     def __post_init__(self) -> None:
         check_number("tol", self.tol, least=0, strict=True)
+        check_number("flatness", self.flatness, least=0, strict=True, below=1)
         check_number("max_trials", self.max_trials, least=1, integer=True)
 
     def __call__(self, line: Line, previous: float | None) -> float:
@@ -126,7 +130,7 @@ class Exact:
         if not line.straight:
             return interpolate_step(line, previous, self.max_trials)
         if line.quartic is None:
-            return Wolfe()(line, previous) if line.costly else self.newton(line)
+            return Wolfe(flatness=self.flatness)(line, previous) if line.costly else self.newton(line)
         s = minimise_quartic(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:

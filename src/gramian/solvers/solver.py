@@ -69,7 +69,7 @@ class Solver(ABC):
     --------
     >>> from gramian.solvers import SOLVERS, Solver
     >>> {name: kind.stops for name, kind in SOLVERS.items() if issubclass(kind, Solver)}
-    {'gd': True, 'cg': True, 'trust-region': True, 'online': False}
+    {'gd': True, 'cg': True, 'lbfgs': True, 'trust-region': True, 'online': False}
     """
 
     #: False for a solver that runs max_iter epochs, to which the stopping rules are not applied.

@@ -30,8 +30,11 @@ __all__ = ["LabelNeighbourhoods", "LabelStart"]
 
 #: The anchors of a round are the largest number, divided by these. A third round between them would learn no more.
 DIVISORS = (4, 1)
-#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features.
-PRICE = 0.3
+#: Iterations of a round; and of one of two rounds on more than FEW samples: more would fit single samples.
+ROUND_LENGTH, SHORT_ROUND = 20, 12
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features: for each direction,
+#: and at the most.
+PRICE, HIGHEST_PRICE = 0.15, 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ class LabelNeighbourhoods(Supervision):
 
     from_labels = True
     uses_loss = False
-    round_length = 20
+    solver = "lbfgs"
 
     labels: Any
     strength: float = 1.0
@@ -91,6 +94,11 @@ class LabelNeighbourhoods(Supervision):
     def n_rounds(self) -> int:  # type: ignore[override]
         """The number of rounds."""
         return len(self.round_sizes)
+
+    @property
+    def round_length(self) -> int:  # type: ignore[override]
+        """The largest number of iterations of a round."""
+        return SHORT_ROUND if self.n_rounds > 1 and len(self) > FEW else ROUND_LENGTH
 
     @property
     def round_sizes(self) -> list[int]:
@@ -159,13 +167,14 @@ class LabelNeighbourhoods(Supervision):
         return [self.draw(index, self.round_sizes[index])]
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
-        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature.
+        """Return the weight of the penalty tr(W) · strength · min(0.15 r, 0.6) d/n · the mean variance of a feature.
 
         With weights w of the samples, n is (Σ w)²/Σ w²: few heavy samples say less than many light ones.
         """
         weight, n = self.sample_weight, len(self)
         effective = n if weight is None else np.sum(weight) ** 2 / np.sum(np.square(weight))
-        return trace_penalty_weight(situation, start, self.strength * PRICE * n / float(effective))
+        price = min(PRICE * start.shape[1], HIGHEST_PRICE)
+        return trace_penalty_weight(situation, start, self.strength * price * n / float(effective))
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""

@@ -90,6 +90,9 @@ class Supervision(ABC):
     #: Iterations of a round at the most; None for no limit but max_iter.
     round_length: ClassVar[int | None] = None
 
+    #: The solver that suits the terms, by name; used if that of MetricLearner is "auto".
+    solver: ClassVar[str] = "cg"
+
     #: The parameter of MetricLearner that sets `n_rounds`; "" if none does.
     rounds_parameter: ClassVar[str] = ""
 

@@ -1,0 +1,117 @@
+"""Limited-memory BFGS in the metric of the geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gramian.checks import check_number
+from gramian.geometries import Point
+from gramian.objective import Evaluation
+from gramian.solvers.line_search import Exact, Search
+from gramian.solvers.solver import Solver, Step
+from gramian.types import Tangent
+
+__all__ = ["LBFGS"]
+
+#: A step is remembered if the cosine of the angle between it and the change of the gradient is at least this.
+LEAST_COSINE = 1e-8
+#: A direction whose cosine with the negative gradient is below this is replaced by the negative gradient.
+LEAST_DESCENT = 1e-8
+
+
+class Change(NamedTuple):
+    """A step s, the change y of the gradient along it, and <s, y>; all in the tangent space of the present point."""
+
+    step: Tangent
+    change: Tangent
+    product: float
+
+
+class Memory(NamedTuple):
+    """The last step: its start, the gradient there, and the step itself; and earlier changes, the oldest first."""
+
+    point: Point
+    gradient: Tangent
+    step: Tangent
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class LBFGS(Solver):
+    """Quasi-Newton steps from the last few changes of the gradient (limited-memory BFGS; Liu and Nocedal, 1989).
+
+    An iteration costs two passes over the data, as in conjugate gradients. The full quasi-Newton step is nearly always
+    taken, where conjugate gradients need two trial steps. So it suits objectives whose trial steps are costly, as those
+    of neighbourhoods.
+
+    Parameters
+    ----------
+    memory : int
+        The number of changes that are remembered; each takes the memory of two factors.
+    search : callable
+        The line search; `Exact(flatness=0.9)` by default.
+
+    Examples
+    --------
+    >>> from gramian.solvers import LBFGS
+    >>> LBFGS(memory=5).memory
+    5
+    """
+
+    memory: int = 10
+    search: Search = field(default_factory=lambda: Exact(flatness=0.9))
+    patience = 2
+
+    def __post_init__(self) -> None:
+        check_number("memory", self.memory, least=1, integer=True)
+
+    def step(self, evaluation: Evaluation, memory: Memory | None) -> Step:
+        """Take one quasi-Newton step; if no such step lowers the objective, one along the negative gradient."""
+        changes = () if memory is None else self.update(evaluation, memory)
+        steepest = -evaluation.gradient
+        for known in (changes, ()) if changes else ((),):
+            direction = quasi_newton_direction(evaluation, known) if known else steepest
+            line = evaluation.line(direction)
+            size = self.search(line, 1.0 if known else None)
+            if size:
+                new_memory = Memory(evaluation.point, evaluation.gradient, size * direction, known)
+                return Step(line.take(size), size, new_memory)
+        return Step(evaluation, 0.0, None)
+
+    def update(self, evaluation: Evaluation, memory: Memory) -> tuple[Change, ...]:
+        """Return the changes so far, with that of the last step, in the tangent space of the present point."""
+        point = evaluation.point
+        changes = [
+            renew(point, memory.point.transport(old.step, point), memory.point.transport(old.change, point))
+            for old in memory.changes
+        ]
+        step = memory.point.transport(memory.step, point)
+        gradient = memory.point.transport(memory.gradient, point)
+        changes.append(renew(point, step, evaluation.gradient - gradient))
+        return tuple(change for change in changes if change is not None)[-self.memory :]
+
+
+def renew(point: Point, step: Tangent, change: Tangent) -> Change | None:
+    """Return a change; None if the curvature along it is not positive."""
+    product = point.inner(step, change)
+    lengths = (point.inner(step, step) * point.inner(change, change)) ** 0.5
+    return Change(step, change, product) if np.isfinite(lengths) and product > LEAST_COSINE * lengths else None
+
+
+def quasi_newton_direction(evaluation: Evaluation, changes: tuple[Change, ...]) -> Tangent:
+    """Return -H gradient, where H is the inverse Hessian by the changes; -gradient if that hardly descends."""
+    point, gradient = evaluation.point, evaluation.gradient
+    direction, shares = -gradient, []
+    for step, change, product in reversed(changes):
+        share = point.inner(step, direction) / product
+        direction = direction - share * change
+        shares.append(share)
+    last = changes[-1]
+    direction = direction * (last.product / point.inner(last.change, last.change))
+    for (step, change, product), share in zip(changes, reversed(shares), strict=True):
+        direction = direction + (share - point.inner(change, direction) / product) * step
+    slope, length = evaluation.slope(direction), point.inner(direction, direction) ** 0.5
+    return direction if slope < -LEAST_DESCENT * length * evaluation.gradient_norm else -gradient
