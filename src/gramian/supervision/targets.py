@@ -85,6 +85,7 @@ class Targets(Supervision):
     """
 
     uses_loss = False
+    solver = "lbfgs"
     round_length = 20
 
     y: Any
