@@ -28,7 +28,7 @@ FASTER, TURNS = 20, 3
 #: NCA is timed once if it takes more seconds than this.
 LONG = 20.0
 SAMPLES = 5000
-#: Sets are split until this number of samples was tested, and the errors are means: that of one split varies by a point.
+#: Sets are split until this number of samples was tested, and errors are means: that of one split varies by a point.
 TESTED = 10_000
 #: The dimensions of MNIST after PCA, for a distance of full rank.
 DIMENSIONS = 164

@@ -8,7 +8,7 @@ from gramian._checkpoints.encoding import Decoder, Encoder
 from gramian.features import Array
 from gramian.geometries import Flat, Polar, Scaled
 from gramian.objective import Block, Neighbourhoods
-from gramian.solvers import LBFGS, ConjugateGradient
+from gramian.solvers import LBFGS, ConjugateGradient, lbfgs
 from gramian.solvers.lbfgs import Change, quasi_newton_direction
 
 from helpers import gram, rank_one, regression
@@ -62,6 +62,15 @@ def test_the_memory_is_bounded_and_can_be_stored(rng):
         minimize(problem, solver, result.point, max_iter=4, tol=0, memory=each) for each in (result.memory, memory)
     ]
     np.testing.assert_array_equal(ahead[0].point.G, ahead[1].point.G)
+
+
+def test_of_large_factors_fewer_changes_are_remembered(rng, monkeypatch):
+    X, y, _, start = regression(rng, 200, 6, 2)
+    problem = rank_one(X, y + rng.standard_normal(200))
+    for entries, count in ((2 * 12 * 5, 5), (1, lbfgs.FEWEST)):
+        monkeypatch.setattr(lbfgs, "MOST_ENTRIES", entries)
+        result = minimize(problem, LBFGS(), Flat().point(start), max_iter=9, tol=0)
+        assert len(result.memory.changes) == count
 
 
 def test_with_exact_curvature_the_step_is_newtons(rng):

@@ -97,8 +97,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices.
     solver : {"auto", "cg", "lbfgs", "gd", "trust-region", "online"} or Solver
-        "auto" is "lbfgs" for neighbourhoods, else "cg" (conjugate gradients). "trust-region" is for high accuracy, "gd"
-        the paper's gradient descent, "online" for mini-batches without regularisation, pull and shrinkage.
+        "auto" is "lbfgs" for neighbourhoods and targets, else "cg" (conjugate gradients). "trust-region" is for high
+        accuracy, "gd" the paper's descent, "online" for mini-batches without regularisation, pull and shrinkage.
     max_iter : int
         The maximum number of iterations of a batch solver. A round from labels has at most 10 to 20.
     tol : float

@@ -18,6 +18,8 @@ __all__ = ["LBFGS"]
 
 #: A step is remembered if the cosine of the angle between it and the change of the gradient is at least this.
 LEAST_COSINE = 1e-8
+#: The changes that are remembered have at most this number of entries, unless they are fewer than FEWEST.
+MOST_ENTRIES, FEWEST = 2**22, 3
 #: A direction whose cosine with the negative gradient is below this is replaced by the negative gradient.
 LEAST_DESCENT = 1e-8
 
@@ -50,7 +52,8 @@ class LBFGS(Solver):
     Parameters
     ----------
     memory : int
-        The number of changes that are remembered; each takes the memory of two factors.
+        The number of changes that are remembered. Each takes the memory of two factors. Of large factors they are
+        fewer, but at least 3, so that all of them take 32 MB in float64.
     search : callable
         The line search; `Exact(flatness=0.9)` by default.
 
@@ -83,22 +86,19 @@ class LBFGS(Solver):
 
     def update(self, evaluation: Evaluation, memory: Memory) -> tuple[Change, ...]:
         """Return the changes so far, with that of the last step, in the tangent space of the present point."""
-        point = evaluation.point
-        changes = [
-            renew(point, memory.point.transport(old.step, point), memory.point.transport(old.change, point))
-            for old in memory.changes
-        ]
-        step = memory.point.transport(memory.step, point)
-        gradient = memory.point.transport(memory.gradient, point)
-        changes.append(renew(point, step, evaluation.gradient - gradient))
-        return tuple(change for change in changes if change is not None)[-self.memory :]
+        before, point = memory.point, evaluation.point
+        change = evaluation.gradient - before.transport(memory.gradient, point)
+        moved = [(before.transport(old.step, point), before.transport(old.change, point)) for old in memory.changes]
+        moved.append((before.transport(memory.step, point), change))
+        count = min(self.memory, max(FEWEST, MOST_ENTRIES // (2 * change.size)))
+        known = (Change(step, change, point.inner(step, change)) for step, change in moved[-count:])
+        return tuple(each for each in known if is_convex(point, each))
 
 
-def renew(point: Point, step: Tangent, change: Tangent) -> Change | None:
-    """Return a change; None if the curvature along it is not positive."""
-    product = point.inner(step, change)
-    lengths = (point.inner(step, step) * point.inner(change, change)) ** 0.5
-    return Change(step, change, product) if np.isfinite(lengths) and product > LEAST_COSINE * lengths else None
+def is_convex(point: Point, change: Change) -> bool:
+    """Return True if the gradient rises along a step, clearly beyond rounding."""
+    square = point.inner(change.step, change.step) * point.inner(change.change, change.change)
+    return bool(np.isfinite(square) and change.product > LEAST_COSINE * square**0.5)
 
 
 def quasi_newton_direction(evaluation: Evaluation, changes: tuple[Change, ...]) -> Tangent:
