@@ -54,7 +54,7 @@ def draw_model(draw: Draw, n: int, **fixed: Any) -> SStressMDS:
         "n_components": draw.integer(1, min(3, max(1, n - 1))),
         "squared": draw.flag(0.2),
         "geometry": draw.choice(["scaled", "flat", "polar"]),
-        "solver": draw.choice(["cg", "gd", "trust-region", "online"]),
+        "solver": draw.choice(["cg", "lbfgs", "gd", "trust-region", "online"]),
         "init": draw.choice(["auto", "random"]),
         "max_iter": draw.choice([0, 1, 5, 60]),
         "tol": draw.choice([1e-14, 0.0, 1e-4]),

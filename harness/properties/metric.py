@@ -87,7 +87,7 @@ def draw_model(draw: Draw, d: int, **fixed: Any) -> MetricLearner:
         "shrinkage": draw.choice(["auto", 0.1, 0.0]),
         "init": draw.choice(["auto", "identity", "pca", "random"]),
         "geometry": geometry,
-        "solver": draw.choice(["cg", "lbfgs", "gd", "trust-region", "online"]),
+        "solver": draw.choice(["auto", "auto", "cg", "lbfgs", "gd", "trust-region", "online"]),
         "max_iter": draw.choice([0, 1, 5, 40]),
         "tol": draw.choice([1e-4, 0.0, 1e-9]),
         "n_epochs": draw.choice([1, 2]),

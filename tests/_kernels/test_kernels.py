@@ -102,6 +102,10 @@ def test_kernel_equals_reference(name, rank, rng, dtype):
             assert a.dtype == dtype
 
 
+def test_no_pairs_of_no_samples_add_nothing():
+    assert pairs.pairs_weigh(np.empty((0, 2), int), np.empty(0), np.empty((0, 2))).shape == (0, 2)
+
+
 def in_place_arguments(rng, name, dtype):
     frame = np.linalg.qr(rng.standard_normal((D, R)))[0].copy()
     X = np.where(rng.random((N, D)) < 0.2, np.nan, rng.standard_normal((N, D))).astype(dtype)

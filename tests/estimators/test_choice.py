@@ -9,14 +9,21 @@ import scipy.sparse
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from gramian import MetricLearner
+from gramian import MetricLearner, PSDRegressor
 from gramian.estimators._blend import average_distances, learn_from_start
 from gramian.estimators._choice import Tally, warn_if_idle
 from gramian.estimators._trial import in_single_precision
 from gramian.features import Array, Centred, Sparse
 from gramian.situation import Situation
-from gramian.solvers import Ending
-from gramian.supervision import LabelChoice, LabelNeighbourhoods, LabelStart, LabelTriplets, Plan
+from gramian.solvers import LBFGS, SOLVERS, ConjugateGradient, Ending
+from gramian.supervision import (
+    SUPERVISIONS,
+    LabelChoice,
+    LabelNeighbourhoods,
+    LabelStart,
+    LabelTriplets,
+    Plan,
+)
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +204,59 @@ def test_trials_learn_in_float32_unless_features_are_uneven(scale, dtype, rng):
 def test_sparse_trials_keep_their_precision(rng):
     X = Sparse(scipy.sparse.csr_array(rng.standard_normal((60, 4))))
     assert in_single_precision(X) is X
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1.0, 1e40])
+@pytest.mark.parametrize("geometry", ["scaled", "polar"])
+def test_starts_beyond_float32_are_tried(geometry, scale, rng):
+    labels = np.arange(60) % 3
+    X = rng.standard_normal((60, 4)) + labels[:, None] * [2, 0, 1, 0]
+    # The second direction is below the precision of float32.
+    start = scale * np.linalg.qr(rng.standard_normal((4, 2)))[0] * [1, 1e-9]
+    model = MetricLearner(2, geometry=geometry, init=start, random_state=0).fit(X, labels)
+    assert model.choice_.plan in model.choice_.errors
+    assert np.isfinite(model.factor_).all()
+
+
+def test_every_supervision_names_a_solver_that_suits_it():
+    learner = MetricLearner()
+    costly = {name for name, kind in SUPERVISIONS.items() if kind.solver == "lbfgs"}
+    assert costly == {"neighbourhoods", "targets"}
+    for kind in SUPERVISIONS.values():
+        assert isinstance(learner._resolve_solver(np.random.default_rng(0), kind.solver), SOLVERS[kind.solver])
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_auto_is_the_solver_of_the_supervision(wine, monkeypatch):
+    used = []
+    for kind in (LBFGS, ConjugateGradient):
+        step = kind.step
+        monkeypatch.setattr(
+            kind, "step", lambda solver, *rest, step=step: used.append(type(solver)) or step(solver, *rest)
+        )
+    for constraints, kind in (("neighbourhoods", LBFGS), ("triplets", ConjugateGradient)):
+        used.clear()
+        MetricLearner(2, constraints=constraints, max_iter=2, random_state=0).fit(*wine)
+        assert set(used) == {kind}
+
+
+@pytest.mark.parametrize(("estimator", "names"), [(MetricLearner(2), "'auto', 'gd'"), (PSDRegressor(2), "'gd', 'cg'")])
+def test_an_unknown_solver_is_answered_by_those_that_are_known(estimator, names, wine):
+    with pytest.raises(ValueError, match=f"solver='bfgs' is unknown. Choose one of {names}"):
+        estimator.set_params(solver="bfgs").fit(*wine)
+    if isinstance(estimator, PSDRegressor):
+        with pytest.raises(ValueError, match="solver='auto' is unknown"):
+            estimator.set_params(solver="auto").fit(*wine)
+
+
+@pytest.mark.parametrize(("n", "length", "brief"), [(1000, 20, 20), (1001, 12, 20)])
+def test_rounds_of_many_samples_are_short(n, length, brief):
+    supervision = LabelNeighbourhoods(np.arange(n) % 2)
+    assert (supervision.round_length, supervision.brief().round_length) == (length, brief)
+
+
+def test_the_penalty_of_neighbourhoods_grows_with_the_rank_up_to_a_limit(rng):
+    situation = Situation(Array(rng.standard_normal((50, 12))), rng)
+    supervision = LabelNeighbourhoods(np.arange(50) % 2).validate(50)
+    prices = [supervision.default_shrinkage(situation, np.eye(12)[:, :rank]) / rank for rank in (1, 2, 4, 10)]
+    np.testing.assert_allclose(np.array(prices) / prices[0], [1, 2, 4, 4])

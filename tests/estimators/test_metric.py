@@ -229,7 +229,7 @@ def test_bounds_are_those_of_the_paper(wine):
     assert np.mean(violation**2) < 0.5 * np.mean(before**2)
 
 
-@pytest.mark.parametrize("solver", ["gd", "trust-region", "online"])
+@pytest.mark.parametrize("solver", ["gd", "lbfgs", "trust-region", "online"])
 def test_other_solvers(solver, wine):
     X, y = wine
     model = MetricLearner(3, solver=solver, constraints="pairs", random_state=0).fit(X, y)

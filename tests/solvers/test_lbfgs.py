@@ -95,3 +95,16 @@ def test_with_exact_curvature_the_step_is_newtons(rng):
 def test_a_memory_of_nothing_is_refused():
     with pytest.raises(ValueError, match="memory=0"):
         LBFGS(memory=0)
+
+
+def test_a_direction_that_hardly_descends_is_replaced_by_the_gradient(rng, monkeypatch):
+    # With a limit that no direction reaches, every step is one of gradient descent, in the units of the problem.
+    monkeypatch.setattr(lbfgs, "LEAST_DESCENT", np.inf)
+    X, y, _, start = regression(rng, 200, 6, 2)
+    ends = []
+    for unit in (1.0, 64.0):
+        problem = rank_one(unit * X, y)
+        result = minimize(problem, LBFGS(), Flat().point(start / unit), max_iter=4, tol=0)
+        assert np.diff(result.history["passes"]).tolist() == [2] * 4
+        ends.append(unit**2 * gram(result.point))
+    np.testing.assert_allclose(*ends, rtol=1e-9)

@@ -16,7 +16,7 @@ from gramian._kernels.rows import add_outer, as_kernel_input, project, read_vect
 
 # Rank-one updates between two corrections of the rounding errors that they accumulate.
 CORRECT_EVERY = 256
-# The number of measurements after which samples are read whose loading is begun now.
+# Samples are prefetched this number of measurements before they are read.
 AHEAD = 4
 
 

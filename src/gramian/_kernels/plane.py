@@ -22,8 +22,10 @@ def plane_weigh(pairs: Any, weight: Any, Z: Any, S: Any) -> None:
 
     The sums of pairs with the same first sample stay in registers until another one follows.
     """
+    if pairs.shape[0] == 0:
+        return
     zero = Z.dtype.type(0)
-    current, x, y = 0, zero, zero
+    current, x, y = pairs[0, 0], zero, zero
     for e in range(pairs.shape[0]):
         i, j, w = pairs[e, 0], pairs[e, 1], weight[e]
         if i != current:

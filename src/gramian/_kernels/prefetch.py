@@ -14,7 +14,7 @@ from numba.extending import intrinsic, overload
 __all__ = ["prefetch"]
 
 #: The bytes of a cache line, and the number of lines of a row that are loaded: more would displace what is in use.
-LINE, MOST_LINES = 64, 32
+LINE, MOST_LINES = 64, 16
 
 
 def prefetch(X: Any, i: Any) -> None:
@@ -30,8 +30,11 @@ def compile_prefetch(X: Any, i: Any) -> Any:
 def prefetch_row(X: Any, i: Any) -> None:
     """Begin to load the first lines of row i."""
     entries = LINE // X.itemsize
-    for j in range(0, min(X.shape[1], MOST_LINES * entries), entries):
+    stop = min(X.shape[1], MOST_LINES * entries)
+    for j in range(0, stop, entries):
         prefetch_entry(X, i, j)
+    # A row that does not begin with a cache line may end one line later.
+    prefetch_entry(X, i, stop - 1)
 
 
 @intrinsic

@@ -17,7 +17,7 @@ from gramian.contracts.builders import (
 )
 from gramian.geometries import Geometry
 from gramian.objective import Problem
-from gramian.solvers import Armijo, ConjugateGradient, GradientDescent, Solver, TrustRegion, minimize
+from gramian.solvers import LBFGS, Armijo, ConjugateGradient, GradientDescent, Solver, TrustRegion, minimize
 
 __all__ = [
     "FIRST_ORDER",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: Solvers whose paths can be compared step by step; the conjugate gradients in a trust region magnify rounding.
-FIRST_ORDER: tuple[Solver, ...] = (GradientDescent(Armijo(initial=None)), ConjugateGradient())
+FIRST_ORDER: tuple[Solver, ...] = (GradientDescent(Armijo(initial=None)), ConjugateGradient(), LBFGS())
 #: The batch solvers that a geometry is checked with.
 PATH_SOLVERS: tuple[Solver, ...] = (*FIRST_ORDER, TrustRegion())
 

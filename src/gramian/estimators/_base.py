@@ -82,8 +82,8 @@ class PSDEstimator(BaseEstimator):
         """Return the execution that n_jobs selects; that of samples X which are on workers."""
         return getattr(X, "execution", None) or resolve_execution(self.n_jobs)
 
-    def _resolve_solver(self, rng: np.random.Generator, auto: str = "cg") -> Solver:
-        """Return the solver; the parameter is a name or an object, and "auto" stands for the name `auto`.
+    def _resolve_solver(self, rng: np.random.Generator, auto: str | None = None) -> Solver:
+        """Return the solver; the parameter is a name or an object. "auto" stands for the name `auto`, if that is given.
 
         An online solver given by name takes batch_size and a random seed.
         """
@@ -91,8 +91,8 @@ class PSDEstimator(BaseEstimator):
         check_number("n_epochs", self.n_epochs, least=0, integer=True)
         check_number("batch_size", self.batch_size, least=1, integer=True)
         check_number("tol", self.tol, least=0)
-        chosen = auto if isinstance(self.solver, str) and self.solver == "auto" else self.solver
-        solver = resolve_part("solver", chosen, SOLVERS, Solver)
+        known = SOLVERS if auto is None else {"auto": SOLVERS[auto], **SOLVERS}
+        solver = resolve_part("solver", self.solver, known, Solver)
         if isinstance(self.solver, str) and isinstance(solver, Online):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver

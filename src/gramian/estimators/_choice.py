@@ -125,7 +125,7 @@ def usable_plans(learner: MetricLearner, situation: Situation, supervision: Supe
         plans = [plan for plan in plans if plan.rank is None]
     if len(plans) > 1 and not (isinstance(learner.loss, str) and learner.loss == "squared"):
         plans = [plan for plan in plans if plan.idle or plan.uses_loss]
-    if len(plans) > 1 and not learner._resolve_solver(situation.rng).stops:
+    if len(plans) > 1 and not learner._resolve_solver(situation.rng, supervision.solver).stops:
         plans = [find_triplets(plans)]
     return plans
 

@@ -248,15 +248,15 @@ def fit_stages(learner: MetricLearner, X: Any, plan: Plan, start: Matrix | None)
 
 
 def find_plan(supervision: Supervision, name: str | None, rank: int, n_features: int) -> Plan:
-    """Return the plan of this name; or, at ranks that have none of this name, one with the same kind of last stage.
+    """Return the plan of this name; or, at ranks that have none of this name, one with the same kind of supervision.
 
     Where there is none either, the fit chooses by trials of its own.
     """
     plans = {plan.name: plan for plan in supervision.plans(rank, n_features)}
     if name is not None and len(plans) > 1:
-        last = name.removesuffix(" from discriminants")
-        kind = SIMILAR.get(last, last.removeprefix("many "))
-        for known in (name, last, kind, f"{kind} from discriminants"):
+        plain = name.removesuffix(" from discriminants")
+        kind = SIMILAR.get(plain, plain.removeprefix("many "))
+        for known in (name, plain, kind, f"{kind} from discriminants"):
             if known in plans and plans[known].rank is None and not plans[known].parts:
                 return plans[known]
     return Plan("", (supervision,))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gramian.estimators._blend import average_distances
-from gramian.estimators._learning import compute_start, learn_by_plan
+from gramian.estimators._learning import compute_start, learn_by_plan, with_full_rank
 from gramian.estimators._rounds import with_labels
 from gramian.execution import execution_for
 from gramian.features import Array, Centred, Features
@@ -16,6 +16,7 @@ from gramian.solvers import Journal
 from gramian.span import span_of
 from gramian.supervision import Plan
 from gramian.supervision.nearest import nearest_to_queries
+from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = ["Split", "TrialProgress", "compare_plans"]
 NEIGHBOURS = (1, 3, 5, 7, 9)
 #: With more features than this the samples are not compared in plain Euclidean distance.
 LARGEST_EUCLID = 2000
-#: Samples are tried in float32 if no feature has a range below this share of the largest one.
+#: Samples are tried in float32 if no feature that varies has a range below this share of the largest one.
 LEAST_RANGE = 1e-4
 
 
@@ -68,8 +69,8 @@ def compare_plans(
 class Trial:
     """A split of the samples on which plans are tried; in the span of the training samples, if they are few.
 
-    Plans start from a factor in the precision of the samples, and learn in float32: errors need no more digits, and
-    products and exponentials take half the time.
+    Plans start from a factor in the precision of the samples. From dense samples with features of similar ranges they
+    learn in float32: errors need no more digits, and products and exponentials take half the time.
     """
 
     def __init__(
@@ -120,7 +121,9 @@ class Trial:
         key: tuple[Any, ...] = (plan.start, plan.rank)
         if key not in factors:
             start = compute_start(self.learner, self.starting, plan.rank or self.rank, plan.start)
-            factors[key] = start.astype(self.situation.features.dtype)
+            # No stage sees the scale of its start; in float32 a large one would overflow, and a small direction vanish.
+            dtype = self.situation.features.dtype
+            factors[key] = start if start.dtype == dtype else with_full_rank(bring_near_one(start).astype(dtype))
         for stage in plan.stages:
             before, key = factors[key], (*key, id(stage))
             if key not in factors:

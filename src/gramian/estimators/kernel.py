@@ -70,8 +70,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         "scaled", samples without pairs do not move. `Polar(weight=0)` keeps the range space of the start: the best
         choice if there are few pairs.
     solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
-        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
-        descent, "online" for mini-batches.
+        "cg" (conjugate gradients) or "lbfgs" for most problems, "trust-region" for high accuracy, "gd" for the paper's
+        gradient descent, "online" for mini-batches.
     init : {"kernel", "identity", "random"} or array of shape (n, r)
         The start: kernel PCA of K₀; the identity, or a random orthonormal matrix if r < n; or normal entries. The last
         two are scaled to fit the target distances.

@@ -60,8 +60,8 @@ class SStressMDS(PSDEstimator):
         The Gram matrices W = G Gᵀ that are searched, and their metric. "scaled" converges fast for any conditioning
         of W; "flat" and "polar" are the paper's.
     solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
-        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
-        descent, "online" for mini-batches.
+        "cg" (conjugate gradients) or "lbfgs" for most problems, "trust-region" for high accuracy, "gd" for the paper's
+        gradient descent, "online" for mini-batches.
     init : {"auto", "random"} or array of shape (n, r)
         The start. "auto" is classical scaling; unknown dissimilarities are replaced by shortest paths.
     max_iter : int

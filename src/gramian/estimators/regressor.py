@@ -65,8 +65,8 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices; "grassmann" learns
         projection matrices.
     solver : {"cg", "lbfgs", "gd", "trust-region", "online"} or Solver
-        "cg" (conjugate gradients) for most problems, "trust-region" for high accuracy, "gd" for the paper's gradient
-        descent, "online" for mini-batches and streams.
+        "cg" (conjugate gradients) or "lbfgs" for most problems, "trust-region" for high accuracy, "gd" for the paper's
+        gradient descent, "online" for mini-batches and streams.
     loss : {"squared", "huber", "linear", "hinge", "logistic"} or Loss
         The cost of a prediction, given its target and its sense.
     init : {"auto", "spectral", "random", "pca", "identity"} or array of shape (d, r)

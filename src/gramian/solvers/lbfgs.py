@@ -18,14 +18,14 @@ __all__ = ["LBFGS"]
 
 #: A step is remembered if the cosine of the angle between it and the change of the gradient is at least this.
 LEAST_COSINE = 1e-8
-#: The changes that are remembered have at most this number of entries, unless they are fewer than FEWEST.
+#: The changes that are remembered have at most this number of entries; but FEWEST are always kept.
 MOST_ENTRIES, FEWEST = 2**22, 3
-#: A direction whose cosine with the negative gradient is below this is replaced by the negative gradient.
+#: A direction is not used if the cosine of the angle between it and the negative gradient is below this.
 LEAST_DESCENT = 1e-8
 
 
 class Change(NamedTuple):
-    """A step s, the change y of the gradient along it, and <s, y>; all in the tangent space of the present point."""
+    """A step s, the change y of the gradient along it, and <s, y>; as tangents at the start of the last step."""
 
     step: Tangent
     change: Tangent
@@ -45,23 +45,28 @@ class Memory(NamedTuple):
 class LBFGS(Solver):
     """Quasi-Newton steps from the last few changes of the gradient (limited-memory BFGS; Liu and Nocedal, 1989).
 
-    An iteration costs two passes over the data, as in conjugate gradients. The full quasi-Newton step is nearly always
-    taken, where conjugate gradients need two trial steps. So it suits objectives whose trial steps are costly, as those
-    of neighbourhoods.
+    An iteration costs two passes over the data, as in conjugate gradients. Where trial steps are costly, as with
+    neighbourhoods, the full quasi-Newton step is nearly always taken, and conjugate gradients need two trials.
+    Elsewhere the line search is exact for both, and conjugate gradients need less memory and arithmetic.
 
     Parameters
     ----------
     memory : int
         The number of changes that are remembered. Each takes the memory of two factors. Of large factors they are
-        fewer, but at least 3, so that all of them take 32 MB in float64.
+        fewer: all of them take at most 32 MB in float64, or they are 3.
     search : callable
-        The line search; `Exact(flatness=0.9)` by default.
+        The line search; `Exact(flatness=0.9)` by default. The first trial step is 1; `Armijo` multiplies it by its
+        `growth`, which should be 1 here.
 
     Examples
     --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gramian import MetricLearner
     >>> from gramian.solvers import LBFGS
-    >>> LBFGS(memory=5).memory
-    5
+    >>> learner = MetricLearner(2, constraints="neighbourhoods", solver=LBFGS(memory=5), random_state=0)
+    >>> cost = learner.fit(*load_iris(return_X_y=True)).history_["cost"]
+    >>> bool(cost[-1] < 0.9 * cost[0])
+    True
     """
 
     memory: int = 10
@@ -74,14 +79,17 @@ class LBFGS(Solver):
     def step(self, evaluation: Evaluation, memory: Memory | None) -> Step:
         """Take one quasi-Newton step; if no such step lowers the objective, one along the negative gradient."""
         changes = () if memory is None else self.update(evaluation, memory)
-        steepest = -evaluation.gradient
-        for known in (changes, ()) if changes else ((),):
-            direction = quasi_newton_direction(evaluation, known) if known else steepest
+        proposed = quasi_newton_direction(evaluation, changes) if changes else None
+        for direction in (proposed, -evaluation.gradient):
+            if direction is None:
+                continue
             line = evaluation.line(direction)
-            size = self.search(line, 1.0 if known else None)
+            size = self.search(line, 1.0 if direction is proposed else None)
             if size:
-                new_memory = Memory(evaluation.point, evaluation.gradient, size * direction, known)
-                return Step(line.take(size), size, new_memory)
+                known = changes if direction is proposed else ()
+                return Step(
+                    line.take(size), size, Memory(evaluation.point, evaluation.gradient, size * direction, known)
+                )
         return Step(evaluation, 0.0, None)
 
     def update(self, evaluation: Evaluation, memory: Memory) -> tuple[Change, ...]:
@@ -91,20 +99,22 @@ class LBFGS(Solver):
         moved = [(before.transport(old.step, point), before.transport(old.change, point)) for old in memory.changes]
         moved.append((before.transport(memory.step, point), change))
         count = min(self.memory, max(FEWEST, MOST_ENTRIES // (2 * change.size)))
-        known = (Change(step, change, point.inner(step, change)) for step, change in moved[-count:])
-        return tuple(each for each in known if is_convex(point, each))
+        known = [Change(step, change, point.inner(step, change)) for step, change in moved[-count:]]
+        if not rises_clearly(point, known[-1]):
+            del known[-1]
+        return tuple(each for each in known if each.product > 0)
 
 
-def is_convex(point: Point, change: Change) -> bool:
+def rises_clearly(point: Point, change: Change) -> bool:
     """Return True if the gradient rises along a step, clearly beyond rounding."""
     square = point.inner(change.step, change.step) * point.inner(change.change, change.change)
     return bool(np.isfinite(square) and change.product > LEAST_COSINE * square**0.5)
 
 
-def quasi_newton_direction(evaluation: Evaluation, changes: tuple[Change, ...]) -> Tangent:
-    """Return -H gradient, where H is the inverse Hessian by the changes; -gradient if that hardly descends."""
-    point, gradient = evaluation.point, evaluation.gradient
-    direction, shares = -gradient, []
+def quasi_newton_direction(evaluation: Evaluation, changes: tuple[Change, ...]) -> Tangent | None:
+    """Return -H gradient, where H is the inverse Hessian by the changes; None if that hardly descends."""
+    point, direction = evaluation.point, -evaluation.gradient
+    shares = []
     for step, change, product in reversed(changes):
         share = point.inner(step, direction) / product
         direction = direction - share * change
@@ -114,4 +124,4 @@ def quasi_newton_direction(evaluation: Evaluation, changes: tuple[Change, ...]) 
     for (step, change, product), share in zip(changes, reversed(shares), strict=True):
         direction = direction + (share - point.inner(change, direction) / product) * step
     slope, length = evaluation.slope(direction), point.inner(direction, direction) ** 0.5
-    return direction if slope < -LEAST_DESCENT * length * evaluation.gradient_norm else -gradient
+    return direction if slope < -LEAST_DESCENT * length * evaluation.gradient_norm else None

@@ -107,7 +107,7 @@ class Exact:
     max_trials : int
         The largest number of trials in a search.
     flatness : float
-        That of `Wolfe`, if trials are costly.
+        The flatness of `Wolfe`, which replaces this search where trials are costly.
 
     Examples
     --------

@@ -31,6 +31,8 @@ LARGEST_NEGATIVE = 0.01
 # The Lanczos method is used for at least LARGE samples, if at most one in SHARE eigenvectors is wanted. RESTARTS is its
 # largest number of restarts.
 LARGE, SHARE, RESTARTS = 500, 20, 20
+#: The largest kernel that is decomposed by divide and conquer.
+LARGEST_EVD = 10_000
 # A kernel that is not centred is decomposed into this number of directions at first.
 FIRST = 16
 # No ridge is needed if images are at most this multiple of the largest distance of a sample's image from the mean.
@@ -223,8 +225,8 @@ def eigendecompose(K: Matrix, rounding: float, count: int | None = None) -> Spec
         values, vectors = leading_eigenvectors(K, count)
         k = int(np.sum(values > rounding))
         return Spectrum(values[:k], vectors[:, :k], -rounding, complete=False)
-    # By this driver eigenvectors are orthogonal to 1e-15, by the default one to 1e-12.
-    values, vectors = scipy.linalg.eigh(K, driver="evd")
+    # By "evd" eigenvectors are orthogonal to 1e-15, by "evr" to 1e-12; but its workspace has 2 n² numbers.
+    values, vectors = scipy.linalg.eigh(K, driver="evd" if len(K) <= LARGEST_EVD else "evr")
     least, largest = float(values[0]), float(values[-1])
     if least < -max(rounding, LARGEST_NEGATIVE * largest):
         raise ValueError(

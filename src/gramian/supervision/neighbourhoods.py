@@ -30,10 +30,10 @@ __all__ = ["LabelNeighbourhoods", "LabelStart"]
 
 #: The anchors of a round are the largest number, divided by these. A third round between them would learn no more.
 DIVISORS = (4, 1)
-#: Iterations of a round; and of one of two rounds on more than FEW samples: more would fit single samples.
+#: Iterations of a round; and of each, if there are two rounds and more than FEW samples: more would fit single samples.
 ROUND_LENGTH, SHORT_ROUND = 20, 12
-#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features: for each direction,
-#: and at the most.
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features: per column of the
+#: factor, and the largest.
 PRICE, HIGHEST_PRICE = 0.15, 0.6
 
 
