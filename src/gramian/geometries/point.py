@@ -185,7 +185,7 @@ class Point(ABC):
     def transport(self, tangent: Tangent, target: Point) -> Tangent:
         """Return a tangent at `target` that corresponds to a tangent at this point.
 
-        Conjugate gradients and L-BFGS compare directions at two points by it. The default returns the tangent unchanged.
+        Conjugate gradients and L-BFGS compare directions at two points by it. The default is the tangent itself.
 
         Parameters
         ----------
