@@ -206,3 +206,11 @@ def test_a_kernel_that_is_not_centred_is_decomposed_once(rng, monkeypatch):
     monkeypatch.setattr(kernel_pca, "leading_eigenvectors", lambda K, k: sizes.append(k) or leading(K, k))
     KernelLearner("auto", kernel="rbf", center=False, random_state=0).fit(X, y)
     assert len(sizes) == 1
+
+
+def test_a_map_that_is_out_of_range_is_refused_by_name(rng):
+    X = rng.standard_normal((6, 3))
+    K = 2.0**-1000 * (X @ X.T)
+    model = KernelLearner(2, kernel="precomputed", init="identity", ridge=0.0, random_state=0)
+    with pytest.raises(ValueError, match="the kernel is too small beside the distances"):
+        model.fit_pairs(K, [[0, 1]], [1e90])

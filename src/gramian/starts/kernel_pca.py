@@ -140,13 +140,25 @@ class DecomposedKernel:
         """Return (K₀ + ridge)⁺ G, on the range of the centred kernel K₀.
 
         Without all eigenvectors it is (K₀ + ridge)⁻¹ G: what that adds is mapped to 0 by the kernel of any sample.
+        Raises a ValueError if it is out of range.
         """
-        if not self.complete:
-            regular = self.centred_kernel
-            # A kernel of samples that all coincide is 0 up to rounding.
-            regular.flat[:: len(regular) + 1] += max(ridge, self.rounding)
-            return scipy.linalg.cho_solve(scipy.linalg.cho_factor(regular, lower=True, overwrite_a=True), G)
-        return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solution = self.solve_regular(G, ridge)
+        if not np.isfinite(solution).all():
+            raise ValueError(
+                "the map of new samples is out of range: the kernel is too small beside the distances. Multiply the "
+                "kernel, or give a larger ridge."
+            )
+        return solution
+
+    def solve_regular(self, G: Matrix, ridge: float) -> Matrix:
+        """Return the solution of `solve`; infinite or NaN where it is out of range."""
+        if self.complete:
+            return (self.vectors / (self.values + ridge)) @ (self.vectors.T @ G)
+        regular = self.centred_kernel
+        # A kernel of samples that all coincide is 0 up to rounding.
+        regular.flat[:: len(regular) + 1] += max(ridge, self.rounding)
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(regular, lower=True, overwrite_a=True), G)
 
     def choose_ridge(self, G: Matrix) -> float:
         """Return the ridge of the map to G (n, r), as a share of the largest eigenvalue.
