@@ -260,3 +260,5 @@ def test_the_penalty_of_neighbourhoods_grows_with_the_rank_up_to_a_limit(rng):
     supervision = LabelNeighbourhoods(np.arange(50) % 2).validate(50)
     prices = [supervision.default_shrinkage(situation, np.eye(12)[:, :rank]) / rank for rank in (1, 2, 4, 10)]
     np.testing.assert_allclose(np.array(prices) / prices[0], [1, 2, 4, 4])
+    full = supervision.default_shrinkage(situation, np.eye(12)) / 12
+    assert full / prices[0] == pytest.approx(2)
