@@ -48,16 +48,28 @@ def as_random_state(random_state: Any) -> np.random.RandomState:
 
 
 def check_number(
-    name: str, value: Any, *, least: float, integer: bool = False, strict: bool = False, below: float | None = None
+    name: str,
+    value: Any,
+    *,
+    least: float,
+    integer: bool = False,
+    strict: bool = False,
+    below: float | None = None,
+    also: tuple[str | None, ...] = (),
 ) -> None:
-    """Raise a ValueError unless value is a finite number of the right kind, within its bounds."""
+    """Raise a ValueError unless value is a finite number of the right kind, within its bounds.
+
+    The message names the values in `also` too: they are valid, and the caller has dealt with them.
+    """
     kind = Integral if integer else Real
     wanted = f"{'an integer' if integer else 'a finite number' if least == -np.inf else 'a number'}"
     wanted += "" if least == -np.inf else f" {'above' if strict else 'of at least'} {least}"
     wanted += "" if below is None else f" and below {below}"
     fits = isinstance(value, kind) and not isinstance(value, bool) and is_finite(value)
     if not fits or value < least or (strict and value == least) or (below is not None and value >= below):
-        raise ValueError(f"{name}={value!r} is not valid. Choose {wanted}.")
+        *first, last = [wanted, *map(repr, also)]
+        choices = f"{', '.join(first)} or {last}" if first else last
+        raise ValueError(f"{name}={value!r} is not valid. Choose {choices}.")
 
 
 def is_finite(value: Any) -> bool:
@@ -166,20 +178,20 @@ def validate_factor(init: Any, n_features: int, rank: int, dtype: np.dtype, rows
     return factor
 
 
-def validate_weight(sample_weight: Any, n_samples: int, dtype: np.dtype) -> Vector:
-    """Return weights (n,), the largest of them 1; all 1 when not given."""
+def validate_weight(sample_weight: Any, n_samples: int, dtype: np.dtype, unit: str = "sample") -> Vector:
+    """Return weights (n,), the largest of them 1; all 1 when not given. `unit` says in errors what they weigh."""
     if sample_weight is None:
         return np.ones(n_samples, dtype)
     weight = as_numbers("sample_weight", sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_samples, weight)
     if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; expected ({n_samples},), one for each sample.")
+        raise ValueError(f"sample_weight has shape {weight.shape}; expected ({n_samples},), one for each {unit}.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if bad.size:
         raise ValueError(f"sample_weight[{bad[0]}] = {weight[bad[0]]}; weights must be finite and not negative.")
     if not weight.any():
-        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        raise ValueError(f"sample_weight is zero for every {unit}; at least one must be positive.")
     return (weight / weight.max()).astype(dtype)
 
 

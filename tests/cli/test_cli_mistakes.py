@@ -40,6 +40,9 @@ def folder(tmp_path_factory):
     (place / "nothing.csv").write_text("")
     (place / "ragged.csv").write_text("a,b,label\n1,2,x\n1,2\n")
     (place / "twice.csv").write_text("a,a,label\n1,2,x\n1,2,y\n")
+    frame.assign(label=np.random.default_rng(0).integers(40, size=len(frame)) / 8).to_csv(place / "decimals.csv")
+    (place / "friends.csv").write_text("ann,bob,2.5\nbob,eve,1\n")
+    (place / "friend.csv").write_text("ann,bob,0\n")
     (place / "latin.csv").write_bytes("a,label\n1,caf\u00e9\n2,b\n".encode("latin1"))
     (place / "alone.csv").write_text("label\nx\ny\n")
     (place / "cut.parquet").write_bytes((place / "data.parquet").read_bytes()[:-40])
@@ -106,6 +109,10 @@ MISTAKES = {
     "too many to show": (["neighbours", "arrays.skops", "data.npz"], "60 queries are too many to show"),
     "folds": (["evaluate", "data.npz", "--folds", "21"], "--folds 21 is not possible: the largest class has 20 rows"),
     "not square": (["embed", "known.csv"], "190 rows and 3 columns; a matrix of distances has as many rows"),
+    "names as samples": (["embed", "friends.csv", "--pairs"], "by their numbers, 0, 1, 2, ..., in its first two"),
+    "one line of names": (["embed", "friend.csv", "--pairs"], "a heading, but no line of two samples"),
+    "no components": (["fit", "data.csv", "-t", "label", "-r", "0"], "Give a number of at least 1, or auto"),
+    "decimals as labels": (["fit", "decimals.csv", "-t", "label", "-r", "1"], "they are no classes. For numbers, use"),
     "empty distances": (["embed", "nothing.csv"], "nothing.csv is empty. Give a matrix of distances"),
     "model over data": (["fit", "data.npz", "-r", "1", "-o", "data.npz"], "is the file that is read: it would be"),
     "map over data": (["transform", "arrays.skops", "data.npz", "-o", "./data.npz"], "is the file that is read"),

@@ -396,7 +396,7 @@ def test_bad_input_is_refused_and_nothing_is_lost(case, data):
         ([[0, 1]], [np.nan], None, r"target\[0\] = nan"),
         ([[0, 1]], [1.0, 2.0], None, r"target has shape \(2,\); expected \(1,\)"),
         ([[0, 1]], [1.0], "below", r"sense\[0\] = 'below' is unknown"),
-        ([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1], r"pairs\[0\] = \(0, 1\) is contradicted .*: at least 2 and at most 1"),
+        ([[0, 1], [1, 0]], [1.0, 2.0], [-1, 1], r"pairs\[0\] = \(0, 1\) is .*: at most 1, against at least 2"),
         ([[2, 3], [0, 1], [1, 0]], [9.0, 1.0, 2.0], [0, -1, 1], r"pairs\[1\] = \(0, 1\) is contradicted"),
     ],
 )

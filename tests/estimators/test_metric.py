@@ -280,7 +280,7 @@ BAD = {
     "no pairs": (lambda m, X, y: m.fit_pairs(X, np.empty((0, 2), int), target=1.0, sense=-1), "pairs is empty"),
     "contradiction": (
         lambda m, X, y: m.fit_pairs(X, [[0, 1], [1, 0]], target=[1.0, 4.0], sense=[-1, 1]),
-        r"pairs\[0\] = \(0, 1\) is contradicted .*at least 4 and at most 1\. Give each pair once",
+        r"pairs\[0\] = \(0, 1\) is contradicted .*at most 1, against at least 4\. Give each pair once",
     ),
     "negative target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]], target=-1.0, sense=-1), r"target\[0\] = -1.0"),
     "no target": (lambda m, X, y: m.fit_pairs(X, [[0, 1]]), "target is missing"),

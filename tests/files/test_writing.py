@@ -8,6 +8,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
@@ -155,7 +156,11 @@ class Own(StandardScaler):
 @pytest.mark.parametrize(
     ("model", "part"),
     [
-        (MetricLearner(callback=print), r"callback is of type 'builtins\.print'"),
+        (
+            MetricLearner(callback=print),
+            "callback is the function 'print', which is not stored. Functions are not stored: set",
+        ),
+        (MetricLearner(preprocessor=pd.DataFrame(X)), "preprocessor is of type .*DataFrame.* by its method to_numpy"),
         (make_pipeline(StandardScaler(), MetricLearner(callback=fail)), r"steps\[1\]\[1\]\.callback is the function"),
         (KernelLearner(kernel=np.dot), "kernel is"),
         (KernelLearner(kernel=lambda a, b: 0.0), "kernel is the function"),

@@ -119,7 +119,7 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
         check_number("gamma", self.gamma, least=0, strict=True)
         check_number("max_iter", self.max_iter, least=1, integer=True)
         check_number("tol", self.tol, least=0)

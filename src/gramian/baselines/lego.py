@@ -177,7 +177,7 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
         check_number("eta", self.eta, least=0, strict=True)
         check_number("n_epochs", self.n_epochs, least=1, integer=True)
 

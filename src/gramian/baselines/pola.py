@@ -163,7 +163,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
         if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True)
+            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
         check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(

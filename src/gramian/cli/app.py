@@ -237,7 +237,7 @@ def check_evaluation(context: typer.Context, data: Path, rows: Path | None, trai
 @app.command(
     epilog="Examples:\n\n"
     "gramian embed distances.csv --components 2 --out map.csv\n\n"
-    "gramian embed known.csv --pairs   (lines: sample,sample,distance)"
+    "gramian embed known.csv --pairs   (lines such as 0,1,2.5: samples are numbered from 0)"
 )
 def embed(
     distances: Annotated[Path, typer.Argument(help="A matrix of distances, empty where unknown.", show_default=False)],
@@ -246,7 +246,10 @@ def embed(
     ] = "2",
     out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
     pairs: Annotated[
-        bool, typer.Option("--pairs", metavar=FLAG, help="The file has lines: sample, sample, distance.")
+        bool,
+        typer.Option(
+            "--pairs", metavar=FLAG, help="The file has lines: sample, sample, distance. Samples are numbers from 0 on."
+        ),
     ] = False,
     seed: Seed = 0,
 ) -> None:

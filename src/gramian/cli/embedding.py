@@ -18,11 +18,13 @@ from gramian.types import Matrix
 
 __all__ = ["embed_file", "read_numbers"]
 
+NUMBERED = "{} should name samples by their numbers, 0, 1, 2, ..., in its first two columns; the third is the distance."
+
 
 def embed_file(path: Path, out: Path, components: str, pairs: bool, seed: int) -> SStressMDS:
     """Write a map in which samples have the distances of a file as nearly as possible, and return the model."""
     if components != "auto" and not (components.isdigit() and int(components) > 0):
-        raise Mistake(f"--components {components} is not a number of components. Give a number, or auto.")
+        raise Mistake(f"--components {components} is not a number of components. Give a number of at least 1, or auto.")
     if out.suffix not in OUTPUTS:
         raise Mistake(f"--out {out} is of an unknown kind. Its name should end with one of {', '.join(OUTPUTS)}.")
     check_folder(out, path)
@@ -49,9 +51,13 @@ def fit_pairs(model: SStressMDS, path: Path, numbers: Matrix) -> None:
     """Fit a model to lines of two samples and their distance."""
     if numbers.shape[1] != 3:
         raise Mistake(f"{path} has {numbers.shape[1]} columns; expected three with --pairs: first, second, distance.")
+    if not len(numbers):
+        raise Mistake(
+            f"{path} has a heading, but no line of two samples and their distance. Samples are numbers: 0,1,2.5"
+        )
     indices = numbers[:, :2]
     if not np.array_equal(indices, np.round(indices)) or (indices < 0).any():
-        raise Mistake(f"{path} should name samples by whole numbers from 0 on in its first two columns.")
+        raise Mistake(NUMBERED.format(path))
     model.fit_pairs(indices.astype(np.int64), numbers[:, 2])
 
 
@@ -117,6 +123,8 @@ def read_numbers(path: Path, *, pairs: bool = False) -> Any:
             elif pd.to_numeric(frame.iloc[0, 1:].dropna(), errors="coerce").isna().any():
                 frame = frame.iloc[1:]
         if pd.to_numeric(frame.iloc[:, 0].dropna(), errors="coerce").isna().any():
+            if pairs and frame.shape[1] == 3:
+                raise Mistake(NUMBERED.format(path))
             frame = frame.iloc[:, 1:]
         return frame.to_numpy(dtype=np.float64)
     except (ValueError, UnicodeDecodeError, IndexError) as error:

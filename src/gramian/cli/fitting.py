@@ -96,7 +96,9 @@ def check_request(request: Request) -> None:
         if path is not None and not path.exists():
             raise Mistake(f"There is no file {path}.")
     if request.components != "auto" and not (request.components.isdigit() and int(request.components) > 0):
-        raise Mistake(f"--components {request.components} is not a number of components. Give a number, or auto.")
+        raise Mistake(
+            f"--components {request.components} is not a number of components. Give a number of at least 1, or auto."
+        )
     if request.jobs == 0:
         raise Mistake("--jobs 0 leaves no thread to work. Give 1 or more, or -1 for one a core.")
     check_folder(request.out, request.path, request.pairs, request.triplets)
@@ -136,6 +138,8 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
     """Return a pipeline fitted to a table: the steps that prepare the samples, and the learner."""
     if table.y is not None and not (request.pairs or request.triplets):
         check_labels(request.path, table.y)
+    elif request.reading.target:
+        note("The labels are left out of the samples, and not learned from: pairs or triplets are.")
     point_out_identifiers(table.X)
     with counting("preparing the columns", 1) as bar:
         preparation = fit_preparation(table.X, request.reading)

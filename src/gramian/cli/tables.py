@@ -21,6 +21,10 @@ __all__ = ["Reading", "Table", "check_labels", "knows_labels", "load_table", "me
 MOSTLY = 0.9
 #: The largest number of a column: columns are prepared as float32.
 LARGEST = float(np.finfo(np.float32).max)
+#: Numbers with decimals are classes if they have at most this number of values.
+FEW_CLASSES = 10
+#: From this number of whole numbers on, it is said that they are taken as classes.
+MANY_CLASSES = 50
 #: The type of columns of dates: it holds those of all years.
 DAYS = "datetime64[s]"
 
@@ -264,11 +268,23 @@ def check_labels(path: Path, y: Vector) -> None:
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) == 1:
         raise Mistake(f"All rows of {path} have the label {classes[0]!s}. Two or more classes are needed.")
-    if counts.max() == 1 or (len(classes) > 100 and len(classes) > len(y) / 3):
+    decimal = len(classes) > FEW_CLASSES and has_decimals(classes)
+    if decimal or counts.max() == 1 or (len(classes) > 100 and len(classes) > len(y) / 3):
         raise Mistake(
             f"The labels of {path} have {len(classes)} different values in {len(y)} rows: they are no classes. For "
             "numbers, use gramian.MetricLearner().fit_targets in Python."
         )
+    if len(classes) > MANY_CLASSES and classes.dtype.kind in "iu":
+        note(f"The labels have {len(classes)} different whole numbers. Each is taken as a class.")
+
+
+def has_decimals(classes: Vector) -> bool:
+    """Return True if labels are numbers, and some of them are not whole."""
+    try:
+        numbers = classes.astype(np.float64)
+    except ValueError:
+        return False
+    return bool((numbers != np.round(numbers)).any())
 
 
 def sample_rows(n: int, reading: Reading) -> Vector:

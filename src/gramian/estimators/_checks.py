@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.blocked import BlockedFeatures, is_in_files
 from gramian.checks import FLOATS, as_numbers, check_kind, check_number, check_sparse
@@ -118,7 +118,7 @@ def resolve_rank(rank: Any, n_features: int, geometry: Geometry, rows: str = "n_
     """
     if rank is None:
         return n_features
-    check_number("rank", rank, least=1, integer=True)
+    check_number("rank", rank, least=1, integer=True, also=(None, "auto"))
     if rank > n_features:
         raise ValueError(f"rank={rank} exceeds {rows}={n_features}. Choose rank <= {n_features}.")
     if geometry.full_rank and rank != n_features:
@@ -139,13 +139,26 @@ def check_components(n_components: Any, n_features: int, geometry: Geometry) -> 
         )
     if n_components is None:
         return
-    check_number("n_components", n_components, least=1, integer=True)
+    if n_components == "auto":
+        raise ValueError("n_components='auto' is not valid. Choose a number, or None. MetricLearnerCV chooses one.")
+    check_number("n_components", n_components, least=1, integer=True, also=(None,))
     if n_components > n_features:
         raise ValueError(
             f"n_components={n_components} exceeds n_features={n_features}. Choose n_components <= {n_features}."
         )
     if geometry.full_rank and n_components < n_features:
         raise ValueError(f"geometry={geometry!r} learns full-rank distances. Choose n_components=None.")
+
+
+def check_learned(learner: Any) -> None:
+    """Raise a NotFittedError unless a learner of distances is fitted; it says if samples of a stream are kept."""
+    chunks = [getattr(learner, "kept_", None), *getattr(learner, "kept_tuples_", {}).values()]
+    count = sum(chunk.X.shape[0] for chunk in chunks if chunk is not None)
+    waiting = (
+        f"This %(name)s has learned nothing yet. It keeps the {count} samples that came: they are too few, or of one "
+        "class, or their pairs of one sign. Give more of the stream."
+    )
+    check_is_fitted(learner, **({"msg": waiting} if count else {}))
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -163,13 +176,13 @@ def check_metric_settings(learner: Any) -> None:
     for name in ("pull", "regularisation", "regularization", "shrinkage"):
         value = getattr(learner, name)
         if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):
-            check_number(name, value, least=0)
+            check_number(name, value, least=0, also=("auto",))
     resolve_regularisation(learner)
     for name in ("warm_start", "balanced"):
         check_flag(name, getattr(learner, name))
     check_class_weight(learner.class_weight)
     if learner.n_constraints is not None:
-        check_number("n_constraints", learner.n_constraints, least=1, integer=True)
+        check_number("n_constraints", learner.n_constraints, least=1, integer=True, also=(None,))
 
 
 def resolve_regularisation(learner: Any) -> Any:

@@ -193,7 +193,7 @@ def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> Non
 
     `plans` are those that were tried to the end, on the same samples.
     """
-    words = {"start": "the start, linear discriminants,", "euclid": "plain Euclidean distance"}
+    words = {"start": "the start, by linear discriminants,", "euclid": "plain Euclidean distance"}
     idle = [plan.name for plan in plans if plan.name in words]
     tried = {plan.name: errors[plan.name] for plan in plans if plan.name not in words}
     others = tried or {name: error for name, error in errors.items() if name not in words}
@@ -202,11 +202,11 @@ def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> Non
     if lowest is None or (best.name not in words and errors[lowest] >= error):
         return
     nothing = best.name in words
-    outcome = "Nothing is learned." if nothing else f"{best.name!r} is learned still: the difference may be chance."
+    outcome = "Nothing is learned" if nothing else f"The difference may be chance, so {best.name!r} is learned"
     named = best.name if nothing else lowest
     warn_user(
-        f"on held-out samples {words[named]} has an error of {errors[named]:.1%}, and no plan a lower one: "
-        f"{learned!r} has {error:.1%}. {outcome} Give more samples, or change n_components.",
+        f"learning does not lower the error on held-out samples: {words[named]} has {errors[named]:.1%}, the best plan "
+        f"that learns, {learned!r}, {error:.1%}. {outcome}. Give more samples, or change n_components.",
         UserWarning,
     )
 

@@ -98,7 +98,7 @@ def read_pairs(
     values = values.astype(np.float32) if getattr(dissimilarity, "dtype", None) == np.float32 else values
     if values.shape != (len(pairs),):
         raise ValueError(f"dissimilarity has shape {values.shape}; expected one for each of {len(pairs)} pairs.")
-    weight = validate_weight(sample_weight, len(pairs), values.dtype)
+    weight = validate_weight(sample_weight, len(pairs), values.dtype, "pair")
     known = check_and_square(Dissimilarities(int(n_samples), np.sort(pairs, axis=1)[:, ::-1], values, weight), squared)
     return merge_duplicates(known.take(np.flatnonzero(weight)))
 
@@ -150,7 +150,7 @@ def check_and_connect(known: Dissimilarities, rank: int) -> Dissimilarities:
 
     Raises a ValueError unless the known pairs connect all samples, and rank < n_samples.
     """
-    check_number("n_components", rank, least=1, integer=True)
+    check_number("n_components", rank, least=1, integer=True, also=("auto",))
     if rank >= known.n_samples:
         raise ValueError(f"n_components={rank} is not below n_samples={known.n_samples}. Choose a smaller one.")
     if not known.complete:

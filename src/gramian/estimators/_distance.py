@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from gramian.blocked import open_blocks
 from gramian.estimators._available import available_if
-from gramian.estimators._checks import validate_input
+from gramian.estimators._checks import check_learned, validate_input
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._threshold import Calibration, best_threshold
 from gramian.measurements import Pairs
@@ -81,7 +81,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _map_to_array(self, X: Any) -> Matrix:
         """Return the mapped samples as an array (n, r), also if `set_output` selects another container."""
-        check_is_fitted(self)
+        check_learned(self)
         X = samples_of_indices(X, getattr(self, "preprocessor", None))
         with open_blocks(X, getattr(self, "n_jobs", None)) as X:
             X = validate_input(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -99,7 +99,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Z : array, shape (n, r)
             Samples as `transform` returns them.
         """
-        check_is_fitted(self)
+        check_learned(self)
         Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
         if Z.shape[1] != len(self.components_):
             raise ValueError(f"Z has {Z.shape[1]} columns; expected {len(self.components_)}, as transform returns.")
@@ -120,7 +120,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         pairs : array of int, shape (m, 2)
             Row indices of X.
         """
-        check_is_fitted(self)
+        check_learned(self)
         X, pairs, y = self._read_tuples(X, pairs)
         if y is not None:
             raise ValueError(f"pairs has shape {np.shape(y)}; expected (m, 2), sample indices in each row.")
@@ -159,12 +159,12 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def get_metric(self) -> Callable[..., float]:
         """Return the learned distance as a function (u, v, squared=False); it does not refer to this estimator."""
-        check_is_fitted(self)
+        check_learned(self)
         return Metric(self.components_.copy())
 
     def get_mahalanobis_matrix(self) -> Matrix:
         """Return W = components_ᵀ components_, shape (d, d)."""
-        check_is_fitted(self)
+        check_learned(self)
         return self.components_.T @ self.components_
 
     def set_threshold(self, threshold: float) -> Self:
@@ -175,7 +175,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         threshold : float
             A distance, not squared. Infinity makes all pairs similar, a negative number makes none similar.
         """
-        check_is_fitted(self)
+        check_learned(self)
         if not isinstance(threshold, Real) or isinstance(threshold, bool) or np.isnan(threshold):
             raise ValueError(f"threshold={threshold!r} is not valid. Choose a number, a distance that is not squared.")
         self.threshold_ = float(threshold)
@@ -216,7 +216,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         self
         """
-        check_is_fitted(self)
+        check_learned(self)
         calibration = Calibration(strategy, beta, min_rate)
         X, pairs, y = self._read_tuples(X, pairs, y)
         if np.shape(X if pairs is None else pairs)[:1] == (0,):
@@ -244,7 +244,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _compare(self, X: Any, tuples: Any) -> Compared:
         """Return the distances of the near points of tuples, and what they should not exceed."""
-        check_is_fitted(self)
+        check_learned(self)
         X, tuples, y = self._read_tuples(X, tuples)
         if y is not None:
             raise ValueError(f"pairs has shape {np.shape(y)}; expected (m, 2), sample indices in each row.")
@@ -286,7 +286,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             For pairs: both kinds must occur. For triplets and quadruplets -1 exchanges near and far; None exchanges
             none. The accuracy is then that of `predict`.
         """
-        check_is_fitted(self)
+        check_learned(self)
         X, tuples, y = self._read_tuples(X, pairs, y)
         near, *far = self._tuple_distances(X, tuples)
         if not len(near):
@@ -306,7 +306,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def spectrum_(self) -> Vector:
         """The eigenvalues of W = components_ᵀ components_, descending, shape (r,); its d - r others are 0."""
-        check_is_fitted(self)
+        check_learned(self)
         return np.linalg.svd(self.components_, compute_uv=False) ** 2
 
     def __sklearn_tags__(self) -> Any:

@@ -37,7 +37,10 @@ class LearnsFromStreams:
 
     @available_if(supports_streams)
     def fit_stream(self, batches: Any, *, n_epochs: int = 1, progress: bool | None = None) -> Self:
-        """Learn from an iterator of batches, one after the other, by `partial_fit`. No batch is kept.
+        """Learn from an iterator of batches, one after the other, by `partial_fit`.
+
+        A batch is dropped after it was learned from. One from which nothing can be learned yet, such as samples of one
+        class, is kept until others come.
 
         With a `checkpoint`, the state is stored between batches. After an interruption, the same call goes through the
         batches that were learned from without learning again, and goes on from there.
@@ -45,13 +48,14 @@ class LearnsFromStreams:
         Parameters
         ----------
         batches : iterable, or a function that returns one
-            A batch is a tuple of the positional arguments of `partial_fit`, (X, y) or (X, y, sample_weight); a dict of
-            its arguments; or X alone, where there is no y. `gramian.tables.open_table` gives batches of files.
+            A batch is a tuple of the positional arguments of `partial_fit`, such as (X, y) or (X, y, sample_weight); a
+            dict of its arguments; or X alone, where there is no y. `gramian.tables.open_table` gives batches of files.
         n_epochs : int
             How often the batches are gone through. For more than once, `batches` is a list, a table, another iterable
             that can be gone through again, or a function.
         progress : bool, optional
-            True shows a progress bar, if tqdm is installed, else some lines; by default if `verbose` is at least 1.
+            True shows a progress bar, if tqdm is installed, else some lines; by default if the estimator has a
+            `verbose` of at least 1.
 
         Returns
         -------

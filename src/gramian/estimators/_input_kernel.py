@@ -95,11 +95,11 @@ class InputKernel(NamedTuple):
         return DecomposedKernel(K, origin, centerer, **spectrum._asdict(), rounding=rounding, **settings)
 
     def check_settings(self) -> None:
-        """Raise a ValueError that names the first of gamma, degree and coef0 that is not a finite number."""
-        for name in ("gamma", "degree", "coef0"):
-            value = getattr(self, name)
-            if not (name == "gamma" and value is None):
-                check_number(name, value, least=-np.inf)
+        """Raise a ValueError that names the first of gamma, degree and coef0 that is not valid."""
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, least=0, strict=True, also=(None,))
+        check_number("degree", self.degree, least=0, strict=True)
+        check_number("coef0", self.coef0, least=-np.inf)
 
     def set_tags(self, tags: Any) -> Any:
         """Return the scikit-learn tags, set for an estimator with this kernel."""

@@ -195,12 +195,12 @@ def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
         raise ValueError(f"y has one class only, {classes[0]!s}; labels of two classes or more are needed.")
     if n_pairs is None:
         return PAIRS_PER_SAMPLE * len(y)
-    check_number("n_pairs", n_pairs, least=1, integer=True)
+    check_number("n_pairs", n_pairs, least=1, integer=True, also=(None,))
     return int(n_pairs)
 
 
-def check_rank(rank: Any, n_samples: int) -> None:
-    """Raise a ValueError unless 1 <= rank <= n_samples."""
-    check_number("rank", rank, least=1, integer=True)
+def check_rank(rank: Any, n_samples: int, also: tuple[str | None, ...] = ()) -> None:
+    """Raise a ValueError unless 1 <= rank <= n_samples; `also` are other values that are valid."""
+    check_number("rank", rank, least=1, integer=True, also=also)
     if rank > n_samples:
         raise ValueError(f"rank={rank} exceeds n_samples={n_samples}. Choose rank <= {n_samples}.")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gramian.coordinates import Coordinates, Units
-from gramian.estimators._checks import resolve_part, resolve_regularisation
+from gramian.estimators._checks import resolve_regularisation
 from gramian.estimators._online import is_online, learn_stream
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._regression import Stream
-from gramian.estimators._rounds import describe_planned_end, round_length
+from gramian.estimators._rounds import describe_planned_end, resolve_loss, round_length
 from gramian.geometries import Geometry
-from gramian.losses import LOSSES, Loss
+from gramian.losses import Loss
 from gramian.objective import Block, Problem, Term, make_explicit
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
@@ -112,7 +112,7 @@ def learn_stage(
         penalties = Penalties(learner.n_seen_ / len(supervision))
     else:
         penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
-    length, loss = round_length(supervision, resume), resolve_loss(learner)
+    length, loss = round_length(supervision, resume), resolve_loss(learner.loss)
     n_rounds = 1 if resume else supervision.n_rounds
     for index in range(n_rounds):
         title = f"round {index + 1} of {n_rounds}" if n_rounds > 1 else "learning"
@@ -160,14 +160,6 @@ def learn_round(
         schedule = stream.schedule if stream is not None and same else None
         return learn_stream(problem, point, solver, journal, situation.rng, schedule)
     return learner._minimize(problem, point, solver, journal, at_most=length)
-
-
-def resolve_loss(learner: MetricLearner) -> Loss:
-    """Return the loss of a learner; raise a ValueError if it has no least value."""
-    loss = resolve_part("loss", learner.loss, LOSSES, Loss)
-    if not loss.bounded:
-        raise ValueError(f"loss={learner.loss!r} has no lower bound. Choose 'squared', 'huber', 'logistic' or 'hinge'.")
-    return loss
 
 
 def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:

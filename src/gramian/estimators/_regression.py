@@ -144,7 +144,7 @@ def leave_out_zeros(estimator: Any, coordinates: Coordinates, solver: Solver) ->
     """Return coordinates without features that are always 0, where no start, rank or certificate depends on them."""
     rank, init = estimator.rank, estimator.init
     if rank is not None and not is_auto(rank):
-        check_number("rank", rank, least=1, integer=True)
+        check_number("rank", rank, least=1, integer=True, also=(None, "auto"))
     fixed = rank is None or is_auto(rank) or not isinstance(init, str) or estimator.certificate
     return coordinates if fixed or not solver.stops else coordinates.without_zero_columns(int(rank))
 

@@ -24,6 +24,7 @@ __all__ = [
     "Validated",
     "advice_on_rounds",
     "describe_planned_end",
+    "resolve_loss",
     "round_length",
     "supervise_by_labels",
     "validate_samples",
@@ -126,9 +127,18 @@ def check_directions(X: Any, in_span: bool) -> None:
         )
 
 
+def resolve_loss(loss: Any) -> Loss:
+    """Return a loss of distances; raise a ValueError if it has no lower bound."""
+    bounded = {name: kind for name, kind in LOSSES.items() if kind.bounded}
+    known = LOSSES.get(loss) if isinstance(loss, str) else loss
+    if not getattr(known, "bounded", True):
+        raise ValueError(f"loss={loss!r} has no lower bound. Choose one of {', '.join(map(repr, bounded))}.")
+    return resolve_part("loss", loss, bounded, Loss)
+
+
 def check_loss(loss: Any, supervision: Supervision) -> None:
     """Raise a ValueError if the loss is not the squared one, and the supervision would ignore it."""
-    if not supervision.uses_loss and not isinstance(resolve_part("loss", loss, LOSSES, Loss), Squared):
+    if not supervision.uses_loss and not isinstance(resolve_loss(loss), Squared):
         name = next(
             (key for key, kind in SUPERVISIONS.items() if type(supervision) is kind), type(supervision).__name__
         )
@@ -162,7 +172,7 @@ def with_sign_weight(supervision: Any, class_weight: Any) -> Supervision:
             f"{type(supervision).__name__} has neither. Give sample_weight, and set class_weight=None."
         )
     signs = validate_signs(supervision.y, len(supervision.pairs), both=False)
-    own = validate_weight(supervision.sample_weight, len(signs), np.dtype(np.float64))
+    own = validate_weight(supervision.sample_weight, len(signs), np.dtype(np.float64), "pair")
     if isinstance(class_weight, Mapping):
         unknown = [key for key in class_weight if key not in (-1, 1)]
         if unknown:

@@ -295,7 +295,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
             X, constraints = self._read_pairs(X, pairs, target, sense)
-            weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype)
+            weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype, "pair")
             journal, rng = self._open_journal(), self._make_generator()
             checkpoint.open(journal, rng, X=X, weight=weight, **constraints._asdict())
             with journal.phase("kernel"):
@@ -315,7 +315,7 @@ class KernelLearner(KernelMap, PSDEstimator):
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
         if self.ridge != "auto":
-            check_number("ridge", self.ridge, least=0)
+            check_number("ridge", self.ridge, least=0, also=("auto",))
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
@@ -360,7 +360,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
         n = problem.n_features
         if rank is not None:
-            check_rank(rank, n)
+            check_rank(rank, n, also=(None, "auto"))
         rank = resolve_rank(rank, n, geometry, "n_samples")
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.

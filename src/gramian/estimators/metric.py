@@ -108,7 +108,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         The number of constraints in a mini-batch of solver="online". A `Solver` object has its own batch size.
     n_epochs : int
         The number of passes of solver="online" over the data.
-    preprocessor : array or sparse matrix, shape (n, d), or None
+    preprocessor : array, sparse matrix or data frame, shape (n, d), or None
         Samples: `fit`, `predict`, `score` and other methods of tuples then take tuples of their indices.
     n_jobs : int, None or Execution
         The number of threads, -1 for one per core; every number gives the same bits. None is that of joblib's

@@ -250,7 +250,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
             values = [getattr(learner, name[:-1])] if given is None else as_list(name, given, "numbers, or ['auto']")
             for index, value in enumerate(values):
                 if value != "auto":
-                    check_number(f"{name}[{index}]", value, least=0)
+                    check_number(f"{name}[{index}]", value, least=0, also=("auto",))
             prices.append(values)
         return [Candidate(*values) for values in product(resolve_ranks(self.ranks, n, d), *prices)]
 

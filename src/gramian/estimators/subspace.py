@@ -136,7 +136,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
 
         Parameters
         ----------
-        X : array, shape (n, d); or blocks of it on workers of Dask, as the page "On a cluster" explains
+        X : array, shape (n, d); or blocks of it on workers of Dask, as the page "Many machines: a cluster" explains
             Missing entries are NaN. Every column needs an observed entry, and some row needs at least r. Of blocks,
             one follows the other, in a random order.
         y : ignored
@@ -259,7 +259,7 @@ class SubspaceTracker(LearnsFromStreams, ClassNamePrefixFeaturesOutMixin, Transf
         check_flag("center", self.center)
         if self.memory is not None:
             # With a memory of one sample, the mean is the sample itself.
-            check_number("memory", self.memory, least=1, strict=bool(self.center))
+            check_number("memory", self.memory, least=1, strict=bool(self.center), also=(None,))
         check_number("n_components", self.n_components, least=1, integer=True)
         options = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
         X = validate_input(self, X, reset=reset, ensure_min_samples=least, **options)

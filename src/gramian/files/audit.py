@@ -6,8 +6,10 @@ It imports nothing by a name that `rules` does not know.
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType
 from typing import Any
 
 from gramian.files.archive import ARRAY, SPARSE, unpack_parts
@@ -115,6 +117,8 @@ def check_protocol(schema: Node) -> None:
 def describe(loader: str, module: str, name: str) -> str:
     """Return words for a type in messages."""
     full = f"{module}.{name}"[:160]
+    if isinstance(getattr(builtins, name, None), BuiltinFunctionType) and module == "builtins":
+        return f"the function {name!r}"
     if loader in ("FunctionNode", "MethodNode", "PartialNode", "OperatorFuncNode"):
         return f"the function {full!r}"
     if loader == "TreeNode" or name == "TreePredictor":

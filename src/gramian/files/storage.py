@@ -163,6 +163,8 @@ def advice_for(error: Exception) -> str:
     """Return what to do if an estimator cannot be saved."""
     if "the function" in str(error) or "partial" in str(error):
         return "Functions are not stored: set the parameter to None, or to a name, by set_params before saving."
+    if "DataFrame" in str(error):
+        return "Data frames are not stored: give an array in its place, by its method to_numpy, or None."
     return (
         "Estimators and parts of gramian, scikit-learn and skrub are stored, without decision trees. Store others by "
         "pickle, or store the map alone by gramian.export_map."

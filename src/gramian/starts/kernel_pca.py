@@ -243,7 +243,7 @@ def eigendecompose(K: Matrix, rounding: float, count: int | None = None) -> Spec
     if least < -max(rounding, LARGEST_NEGATIVE * largest):
         raise ValueError(
             f"the centred kernel is not positive semidefinite: its eigenvalues go from {least:.3g} to {largest:.3g}. "
-            "Choose another kernel."
+            "Choose another kernel. Distances are no kernel: SStressMDS takes them."
         )
     if least < -rounding:
         warn_user(

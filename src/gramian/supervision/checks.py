@@ -171,7 +171,7 @@ def validate_pairs(pairs: Any, n_samples: int) -> Matrix:
     bad = np.flatnonzero(index[:, 0] == index[:, 1])
     if bad.size:
         row = tuple(int(i) for i in index[bad[0]])
-        raise ValueError(f"pairs[{bad[0]}] = {row} joins a sample to itself; its distance is always 0.")
+        raise ValueError(f"pairs[{bad[0]}] = {row} joins a sample to itself; its distance is always 0. Drop it.")
     return index
 
 
@@ -219,13 +219,20 @@ def check_contradictions(pairs: Matrix, target: Vector, sense: Vector, *, signs:
     np.minimum.at(upper, group[sense < 0], target[sense < 0])
     np.maximum.at(lower, group[sense > 0], target[sense > 0])
     bad = np.flatnonzero((lower >= upper if signs else lower > upper * (1 + 1e-6))[group])
-    if bad.size:
-        i, j = (int(x) for x in pairs[bad[0]])
-        raise ValueError(
-            f"pairs[{bad[0]}] = ({i}, {j}) is contradicted by another entry for the same samples: "
-            f"at least {lower[group[bad[0]]]:.4g} and at most {upper[group[bad[0]]]:.4g}. "
-            "Give each pair once, with the answer that most agree on, or drop it."
-        )
+    if not bad.size:
+        return
+    kind = group[bad[0]]
+    below = np.flatnonzero((group == kind) & (sense < 0) & (target == upper[kind]))[0]
+    above = np.flatnonzero((group == kind) & (sense > 0) & (target == lower[kind]))[0]
+    here, there = sorted([int(below), int(above)])
+    words = {below: f"at most {upper[kind]:.4g}", above: f"at least {lower[kind]:.4g}"}
+    if signs:
+        words = {below: "y = +1, near", above: "y = -1, far"}
+    i, j = (int(x) for x in pairs[here])
+    raise ValueError(
+        f"pairs[{here}] = ({i}, {j}) is contradicted by pairs[{there}], of the same samples: {words[here]}, against "
+        f"{words[there]}. Give each pair once, with the answer that most agree on, or drop it."
+    )
 
 
 class PairTargets(NamedTuple):

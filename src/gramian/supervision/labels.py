@@ -118,7 +118,7 @@ class LabelTriplets(Supervision):
         for name in ("n_targets", "n_impostors", "n_rounds"):
             check_number(name, getattr(self, name), least=1, integer=True)
         if not (isinstance(self.pull, str) and self.pull == "auto"):
-            check_number("pull", self.pull, least=0)
+            check_number("pull", self.pull, least=0, also=("auto",))
         return replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
@@ -313,7 +313,7 @@ class LabelPairs(Supervision):
         """
         labels = validate_labels(self.labels, n_samples)
         if self.n_pairs is not None:
-            check_number("n_pairs", self.n_pairs, least=1, integer=True)
+            check_number("n_pairs", self.n_pairs, least=1, integer=True, also=(None,))
         valid = replace(self, labels=labels, sample_weight=validate_anchor_weight(self.sample_weight, labels))
         if len(np.unique(labels[valid.used])) < 2:
             raise ValueError("sample_weight is zero for all samples but those of one class. Weigh another class too.")

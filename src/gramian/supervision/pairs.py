@@ -103,7 +103,7 @@ class GivenPairs(Supervision):
         Raises a ValueError unless the pairs are of n_samples samples, and what is asked of them can be.
         """
         pairs = validate_pairs(self.pairs, n_samples)
-        weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64))
+        weight = validate_weight(self.sample_weight, len(pairs), np.dtype(np.float64), "pair")
         used = slice(None) if weight.all() else weight > 0
         valid = replace(self, pairs=pairs[used], sample_weight=weight[used])
         if self.y is None:

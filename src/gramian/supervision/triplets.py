@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian.checks import validate_weight
+from gramian.checks import as_numbers, validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
 from gramian.images import pair_distances
@@ -17,6 +17,7 @@ from gramian.situation import Situation
 from gramian.supervision.checks import validate_triplets
 from gramian.supervision.sampling import Neighbours
 from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.tuples import TUPLES
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -107,7 +108,14 @@ def validate_weighted(indices: Matrix, sample_weight: Any) -> Weighted:
     """Return the rows of positive weight, and their weights; raise a ValueError unless there is a weight for each."""
     if sample_weight is None:
         return Weighted(indices, None)
-    weight = validate_weight(sample_weight, len(indices), np.dtype(np.float64))
+    unit = TUPLES[indices.shape[1]][:-1]
+    numbers = as_numbers("sample_weight", sample_weight)
+    if unit == "triplet" and numbers.size and np.isin(numbers, (-1, 1)).all() and (numbers < 0).any():
+        raise ValueError(
+            "sample_weight has signs, +1 and -1, but weights must not be negative. A triplet is (anchor, near, far): "
+            "exchange near and far where the sign is -1, and give no signs."
+        )
+    weight = validate_weight(numbers, len(indices), np.dtype(np.float64), unit)
     return Weighted(indices[weight > 0], weight[weight > 0])
 
 
