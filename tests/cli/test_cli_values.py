@@ -35,9 +35,9 @@ def test_text_in_a_column_of_numbers_is_refused_in_new_rows_too(cells, folder, c
     frame = pd.read_csv(folder / "data.csv").astype({"height": object})
     frame["height"] = [cells(old) for old in frame["height"]]
     frame.to_csv(folder / "new.csv", index=False)
-    assert run(["transform", str(folder / "m.skops"), str(folder / "new.csv"), "-o", str(folder / "z.csv")]) == 1
+    assert run(["transform", str(folder / "m.skops"), str(folder / "new.csv"), "-o", str(folder / "refused.csv")]) == 1
     assert "Column 'height'" in capsys.readouterr().err
-    assert not (folder / "z.csv").exists()
+    assert not (folder / "refused.csv").exists()
 
 
 def test_text_in_a_column_of_dates_is_refused_in_new_rows(folder, capsys):
