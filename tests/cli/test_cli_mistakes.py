@@ -277,6 +277,27 @@ def test_control_c_that_compiled_code_drops_ends_a_command_with_130(monkeypatch,
     assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before
 
 
+def test_control_c_that_is_dropped_is_repeated(monkeypatch, capsys):
+    from gramian.cli import app, inspecting
+
+    ended = []
+
+    def go_on_after_the_interrupt(model):
+        callback = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+        callback()
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            time.sleep(0.01)
+        ended.append(model)
+
+    monkeypatch.setattr(inspecting, "show_model", go_on_after_the_interrupt)
+    before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    assert app.run(["info", "model.skops"]) == 130
+    assert not ended
+    assert "Interrupted." in capsys.readouterr().err
+    assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before
+
+
 def test_the_missing_extra_is_named(monkeypatch, capsys):
     from gramian import cli
 
