@@ -262,3 +262,17 @@ def test_the_penalty_of_neighbourhoods_grows_with_the_rank_up_to_a_limit(rng):
     np.testing.assert_allclose(np.array(prices) / prices[0], [1, 2, 4, 4])
     full = supervision.default_shrinkage(situation, np.eye(12)) / 12
     assert full / prices[0] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbourhoods_of_classes_that_the_start_separates_are_learned_to_the_end(dtype, wine):
+    """The start is at a scale that its penalty allows; from the largest scale, 20 iterations end anywhere."""
+    X, y = wine
+    fits = []
+    for noise in (0.0, 1e-9):
+        moved = X + noise * np.random.default_rng(0).standard_normal(X.shape)
+        learner = MetricLearner(3, constraints="neighbourhoods", random_state=0).fit(moved.astype(dtype), y)
+        assert learner.converged_
+        assert learner.history_["cost"][0] < 2 * learner.history_["cost"][-1]
+        fits.append(learner.get_mahalanobis_matrix())
+    np.testing.assert_allclose(fits[0], fits[1], atol=2e-2 * np.abs(fits[0]).max())

@@ -12,7 +12,6 @@ from gramian.images import total_variance
 from gramian.objective import Block, Problem
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
-from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -73,9 +72,12 @@ def sample_problem(situation: Situation, rows: Vector | None, term: Any) -> Prob
     return Problem([Block(features, [term])], execution_for(features, situation.execution))
 
 
-def scale_start(problem: Problem, start: Matrix) -> Matrix:
-    """Return the start (d, r) at the scale with the lowest value of a problem of softmax terms; one pass."""
-    start = bring_near_one(start)
+def scale_start(problem: Problem, start: Matrix, penalty: float = 0.0) -> Matrix:
+    """Return the start (d, r), of entries near 1, at the scale with the lowest value of softmax terms; one pass.
+
+    `penalty` is the weight of tr(W)/tr(W₀), which is added; W₀ is that of the given start. Without it, a start that
+    separates the classes has no best scale: the larger, the lower the value.
+    """
     images, sums = problem.run(map_samples, factor=start)
     images, squares = problem.run(centre_image, images, mean=sums.total / sums.n_rows)
     typical = float(np.sqrt(squares / sums.n_rows))
@@ -85,7 +87,8 @@ def scale_start(problem: Problem, start: Matrix) -> Matrix:
         powers = sorted({best + spacing * index for index in range(-count, count + 1)} - set(known))
         scales = [scale_of(unit, power, start.dtype) for power in powers]
         values = problem.run(try_scales, images, scales=scales)[1]
-        known.update(zip(powers, values.tolist(), strict=True))
+        penalties = penalty * np.square(scales, dtype=np.float64)
+        known.update(zip(powers, (values + penalties).tolist(), strict=True))
         best = min(sorted(known), key=known.__getitem__)
     return start * scale_of(unit, best, start.dtype)
 

@@ -24,6 +24,7 @@ from gramian.supervision.anchors import (
 from gramian.supervision.checks import has_partner, validate_anchor_weight, validate_labels
 from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Supervision
+from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 __all__ = ["LabelNeighbourhoods", "LabelStart"]
@@ -124,7 +125,9 @@ class LabelNeighbourhoods(Supervision):
         begun = replace(self, seed=seed, most_anchors=most)
         if resume:
             return Begun(begun, start)
-        return Begun(begun, scale_start(sample_problem(situation, begun.subset(0), begun.draw(0, TRIED)), start))
+        start = bring_near_one(start)
+        problem = sample_problem(situation, begun.subset(0), begun.draw(0, TRIED))
+        return Begun(begun, scale_start(problem, start, begun.default_shrinkage(situation, start)))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
@@ -220,8 +223,8 @@ class LabelStart(Supervision):
 
     @property
     def neighbourhoods(self) -> LabelNeighbourhoods:
-        """The neighbourhoods by which the start is scaled and judged."""
-        return LabelNeighbourhoods(self.labels, sample_weight=self.sample_weight)
+        """The neighbourhoods by which the start is scaled and judged; without a penalty, as nothing is learned."""
+        return LabelNeighbourhoods(self.labels, strength=0.0, sample_weight=self.sample_weight)
 
     def validate(self, n_samples: int) -> Self:
         """Return the same with labels as an array."""

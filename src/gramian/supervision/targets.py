@@ -25,6 +25,7 @@ from gramian.supervision.anchors import (
 )
 from gramian.supervision.sampling import with_every_class
 from gramian.supervision.supervision import Begun, Plan, Supervision
+from gramian.supervision.triplets import bring_near_one
 from gramian.types import Matrix, Vector
 
 __all__ = ["Targets"]
@@ -148,7 +149,8 @@ class Targets(Supervision):
             covariance = image_covariance(situation.features, start, situation.execution)
             begun = replace(begun, strength=STRENGTH * begun.error(situation, start))
             return Begun(begun, leading_factor(start, covariance, self.rank))
-        return Begun(begun, scale_start(sample_problem(situation, begun.subset(0), begun.draw(0, TRIED)), start))
+        problem = sample_problem(situation, begun.subset(0), begun.draw(0, TRIED))
+        return Begun(begun, scale_start(problem, bring_near_one(start)))
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples of a round; None for all, if they are few."""
