@@ -87,7 +87,7 @@ def scale_start(problem: Problem, start: Matrix, penalty: float = 0.0) -> Matrix
         powers = sorted({best + spacing * index for index in range(-count, count + 1)} - set(known))
         scales = [scale_of(unit, power, start.dtype) for power in powers]
         values = problem.run(try_scales, images, scales=scales)[1]
-        penalties = penalty * np.square(scales, dtype=np.float64)
+        penalties = penalty * np.square(scales, dtype=np.float64) if penalty else 0.0
         known.update(zip(powers, (values + penalties).tolist(), strict=True))
         best = min(sorted(known), key=known.__getitem__)
     return start * scale_of(unit, best, start.dtype)
@@ -125,6 +125,8 @@ def try_scales(block: Block, Z: Matrix, *, scales: Sequence[float]) -> tuple[Non
 
 def trace_penalty_weight(situation: Situation, start: Matrix, price: float) -> float:
     """Return the weight of tr(W)/tr(W₀) that penalises tr(W) by price · d/n · the mean variance of a feature."""
+    if price == 0:
+        return 0.0
     n, d = situation.features.shape[0], len(start)
     return price * d / n * mean_variance(situation) * squared_norm(start)
 
