@@ -80,9 +80,9 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         with n > 10,000 samples.
     shrinkage : float or "auto"
         The penalty weight μ of μ tr(W)/tr(W₀), which keeps W small in directions of little variance. "auto" is 0.1 for
-        triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; p v tr(W₀) d/n for neighbourhoods
-        of n samples whose d features have the mean variance v, p = min(0.15 r, 0.6), or 0.3 at full rank; 1.5 (d/m)²
-        but at most 0.1 for m given pairs with signs; 1.5 d/m but at most 0.2 for m given triplets or quadruplets.
+        triplets of n labels, but 0.03 at full rank if n >= 2 d, 3/√n if n > 10,000; 0.3 v tr(W₀) d/n for
+        neighbourhoods of n samples whose d features have the mean variance v; 1.5 (d/m)² but at most 0.1 for m given
+        pairs with signs; 1.5 d/m but at most 0.2 for m given triplets or quadruplets.
     loss : {"squared", "huber", "logistic", "hinge"} or Loss
         The loss of pairs, triplets and quadruplets, for violations in units of the typical target, or of the margin.
         Neighbourhoods and continuous targets have none, and refuse another one.

@@ -33,9 +33,9 @@ __all__ = ["LabelNeighbourhoods", "LabelStart"]
 DIVISORS = (4, 1)
 #: Iterations of a round; and of each, if there are two rounds and more than FEW samples: more would fit single samples.
 ROUND_LENGTH, SHORT_ROUND = 20, 12
-#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features: per column of the
-#: factor, the largest, and that at full rank.
-PRICE, HIGHEST_PRICE, FULL_RANK_PRICE = 0.15, 0.6, 0.3
+#: The weight of tr(W) in units of the mean variance of a feature, for as many samples as features. Of 0.075, 0.15, 0.3,
+#: 0.6 and 1.2 it has the lowest mean error on 13 sets at ranks 2, 3, 5, 10 and full rank, and 0.1 more at rank 1.
+PRICE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +170,13 @@ class LabelNeighbourhoods(Supervision):
         return [self.draw(index, self.round_sizes[index])]
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
-        """Return the weight of the penalty tr(W) · strength · p d/n · the mean variance of a feature.
+        """Return the weight of the penalty tr(W) · strength · 0.3 d/n · the mean variance of a feature.
 
-        At rank r, p = min(0.15 r, 0.6); at full rank it is 0.3. With weights w of the samples, n is (Σ w)²/Σ w²: few
-        heavy samples say less than many light ones.
+        With weights w of the samples, n is (Σ w)²/Σ w²: few heavy samples say less than many light ones.
         """
         weight, n = self.sample_weight, len(self)
         effective = n if weight is None else np.sum(weight) ** 2 / np.sum(np.square(weight))
-        d, r = start.shape
-        price = FULL_RANK_PRICE if r == d else min(PRICE * r, HIGHEST_PRICE)
-        return trace_penalty_weight(situation, start, self.strength * price * n / float(effective))
+        return trace_penalty_weight(situation, start, self.strength * PRICE * n / float(effective))
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0: the start only begins the search."""
