@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, cached_property, partial
 from threading import Lock
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -171,10 +171,10 @@ class Durations:
         """Return function(*item) for every item, and remember its seconds, without those of the items left out."""
         results, seconds = [], 0.0
         for i, item in enumerate(items):
-            begin = perf_counter()
+            begin = thread_time()
             results.append(function(*item))
             if i not in left_out:
-                seconds += perf_counter() - begin
+                seconds += thread_time() - begin
         self.note(function, seconds)
         return results
 
@@ -213,7 +213,7 @@ class Sharing:
 
     def work_off(self, take: Callable[[], int]) -> None:
         """Work on items until none is waiting, under the calling thread's treatment of floating-point errors."""
-        begin = perf_counter()
+        begin = thread_time()
         with np.errstate(**self.errors):
             while self.waiting:
                 try:
@@ -221,7 +221,7 @@ class Sharing:
                 except IndexError:  # another thread has taken the last one
                     break
                 self.do(i)
-        self.seconds += perf_counter() - begin
+        self.seconds += thread_time() - begin
 
     def outcome(self) -> list[Any]:
         """Return the results in the order of the items, or raise the failure that comes first in this order."""
