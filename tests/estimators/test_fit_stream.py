@@ -41,6 +41,10 @@ def make_cases(X, y):
         "regression": (PSDRegressor(2, solver="online", random_state=0), batches_of(X, y)),
         "weights": (PSDRegressor(2, solver="online", random_state=0), batches_of(X, y, 1 + labels_of(X))),
         "labels": (MetricLearner(2, constraints="triplets", random_state=0), batches_of(X, labels_of(X))),
+        "weighted labels": (
+            MetricLearner(2, constraints="triplets", random_state=0),
+            batches_of(X, labels_of(X), 1 + np.abs(X[:, 1])),
+        ),
         "pairs": (MetricLearner(2, random_state=0), batches_of(points_of(X, 2), signs)),
         "triplets": (MetricLearner(2, random_state=0), batches_of(points_of(X, 3))),
         "subspace": (SubspaceTracker(2, random_state=0), batches_of(X)),

@@ -37,8 +37,8 @@ FEWEST = 10
 #: Of plans whose errors differ by less than this number of standard errors, the first is taken: at low rank; with many
 #: samples, where the first is the fastest and a trial of some samples says less; and at full rank.
 TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.5, 2.0, 1.5
-#: A plan is not tried further if its error is above the lowest by more than this number of standard errors.
-BEHIND = 2.0
+#: A plan is not tried further if its error is above those of tied plans by more than this number of standard errors.
+BEHIND = 0.5
 
 
 class Choice(NamedTuple):
@@ -101,14 +101,14 @@ def choose_plan(
     if any(is_too_small(split, labels, weight, rank if rank < d else 0) for split in splits):
         usual = find_triplets(plans)
         return Chosen(usual, Choice(usual.name, {}))
-    tally = Tally(plans)
+    tally = Tally(plans, TIED_AT_FULL_RANK if rank == d else TIED_IF_MANY if n > LARGE else TIED)
     for index, split in enumerate(splits):
         progress = TrialProgress(index, len(splits), journal)
         compare = partial(compare_plans, learner, situation, labels, split, rank, weight, tally.plans, progress)
         tally.add(journal.checkpoint.remember("trial", compare, rng=situation.rng), len(split.test))
         if len(tally.plans) == 1:
             break
-    best = tally.select(TIED_AT_FULL_RANK if rank == d else TIED_IF_MANY if n > LARGE else TIED)
+    best = tally.select()
     errors = tally.means
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
     journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
@@ -149,12 +149,14 @@ class Tally:
     ----------
     plans : list of Plan
         Those still tried.
+    tied : float
+        Plans within this number of standard errors of the lowest error are tied.
     errors : dict of str to list of float
         Errors on the splits, by the name of the plan.
     """
 
-    def __init__(self, plans: list[Plan]) -> None:
-        self.plans = plans
+    def __init__(self, plans: list[Plan], tied: float) -> None:
+        self.plans, self.tied = plans, tied
         self.errors: dict[str, list[float]] = {}
         self._n_held_out = 0
 
@@ -168,16 +170,16 @@ class Tally:
         for name, value in errors.items():
             self.errors.setdefault(name, []).append(value)
         self._n_held_out += n_held_out
-        self.plans = self.within(BEHIND)
+        self.plans = self.within(self.tied + BEHIND)
 
-    def select(self, tied: float) -> Plan:
-        """Return the first plan within this number of standard errors of the lowest error.
+    def select(self) -> Plan:
+        """Return the first of the tied plans.
 
-        A plan that learns nothing is taken only if all others are behind by more than that, or one standard error.
+        A plan that learns nothing is taken only if all others are behind by more than a tie, and one standard error.
         """
         means = self.means
-        learning = [plan for plan in self.within(max(tied, 1.0)) if not plan.idle]
-        best = self.within(tied)[0]
+        learning = [plan for plan in self.within(max(self.tied, 1.0)) if not plan.idle]
+        best = self.within(self.tied)[0]
         return min(learning, key=lambda plan: means[plan.name]) if best.idle and learning else best
 
     def within(self, count: float) -> list[Plan]:

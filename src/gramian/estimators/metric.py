@@ -293,7 +293,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         """
         return learn_targets(self, X, Targets(y, sample_weight))
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the current metric with new labelled samples, or tuples of points.
 
         Each call minimises the loss of its samples plus a penalty on the change of the metric, whose weight grows with

@@ -19,7 +19,7 @@ from gramian.types import Matrix
 __all__ = ["LabelChoice"]
 
 #: Targets and impostors of each sample, in plans with many of them. From the third number of samples on, these plans
-#: have twice as many rounds.
+#: have twice as many rounds; with fewer samples they are no better than few triplets at low rank, and are not tried.
 MANY_TARGETS, MANY_IMPOSTORS, MORE_ROUNDS = 10, 30, 2_000
 #: With this number of features for each sample, half as many rounds: more of them fit to single samples.
 WIDE = 2
@@ -51,7 +51,7 @@ class LabelChoice(Supervision):
     >>> from gramian.supervision import LabelChoice
     >>> plans = LabelChoice([0, 0, 1, 1]).plans(rank=2, n_features=5)
     >>> [plan.name for plan in plans if not plan.idle]
-    ['neighbourhoods', 'triplets', 'many triplets']
+    ['neighbourhoods', 'triplets']
     """
 
     from_labels = True
@@ -101,7 +101,7 @@ class LabelChoice(Supervision):
         by_neighbourhoods = Plan("neighbourhoods", (near,))
         start = Plan("start", (LabelStart(self.labels, self.sample_weight),))
         if len(self) <= LARGE:
-            return [by_neighbourhoods, few, more, start]
+            return [by_neighbourhoods, few, *([] if len(self) < MORE_ROUNDS else [more]), start]
         if rank < NOT_SO_LOW:
             return [more, by_neighbourhoods, start]
         # If a round has a part of the samples as anchors, few neighbours of each are enough.
