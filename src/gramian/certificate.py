@@ -160,24 +160,25 @@ class Certifier:
 
     def certify(self, evaluation: Evaluation) -> Certificate:
         """Return the certificate of a point."""
-        descent = self.descent(evaluation)
+        M = form_small_gradient(evaluation)
+        descent = self.descent(evaluation, M)
         gap = self.cost_scale * descent.gap
         is_global = descent.gap <= self.tolerance * self.problem.value_at_zero
-        return Certificate(self.smallest_eigenvalue(evaluation), gap, bool(is_global), descent.is_bound)
+        return Certificate(self.smallest_eigenvalue(evaluation, M, descent), gap, bool(is_global), descent.is_bound)
 
-    def descent(self, evaluation: Evaluation) -> Descent:
+    def descent(self, evaluation: Evaluation, M: Matrix | None = None) -> Descent:
         """Return the direction in which one more column lowers the objective most, and the gap.
 
-        The gap is at most the value itself, because losses are not negative.
+        The gap is at most the value itself, because losses are not negative. M (d, d) is formed if it is not given.
         """
+        M = form_small_gradient(evaluation) if M is None else M
         G = evaluation.point.G.astype(np.float64)
         whitening, value = self.whitening, max(evaluation.value, 0.0)
         inner = float(np.vdot(G, evaluation.apply(evaluation.point.G)))
-        if whitening is None:
-            eigenvalue, vector = smallest_eigenpair(evaluation)
+        if M is None or whitening is None:
+            eigenvalue, vector = smallest_eigenpair(evaluation, M)
             gap, proven = max(inner - min(eigenvalue, 0.0) * float(np.vdot(G, G)), 0.0), False
         else:
-            M = form_gradient(evaluation)
             values, vectors = scipy.linalg.eigh(whitening.basis.T @ M @ whitening.basis, subset_by_index=[0, 0])
             eigenvalue, vector = float(values[0]), whitening.basis @ vectors
             gap = max(whitening.dual_gap(value, inner, G, max(-eigenvalue, 0.0)), 0.0)
@@ -186,14 +187,15 @@ class Certifier:
         is_bound = bool(value <= gap or proven)
         return Descent(eigenvalue, vector.astype(self.problem.dtype), min(gap, value), is_bound)
 
-    def smallest_eigenvalue(self, evaluation: Evaluation) -> float:
+    def smallest_eigenvalue(self, evaluation: Evaluation, M: Matrix | None, descent: Descent) -> float:
         """Return the smallest eigenvalue of M in the user's units."""
-        d = self.problem.n_features
-        scale = np.ones((d, 1))
-        if self.coordinates is not None:
-            scale = scale * float(self.coordinates.units.target**0.5 / self.coordinates.units.data)
-            scale = scale if self.coordinates.columns is None else scale / self.coordinates.columns[:, None]
-        return self.cost_scale * smallest_eigenpair(evaluation, scale)[0]
+        coordinates = self.coordinates or Coordinates(self.problem.blocks[0].features)
+        unit = float(coordinates.units.target**0.5 / coordinates.units.data)
+        if M is None and coordinates.columns is None:
+            return self.cost_scale * unit**2 * descent.eigenvalue
+        scale = np.full((self.problem.n_features, 1), unit)
+        scale = scale if coordinates.columns is None else scale / coordinates.columns[:, None]
+        return self.cost_scale * smallest_eigenpair(evaluation, M, scale).value
 
     @cached_property
     def whitening(self) -> Whitening | None:
@@ -238,14 +240,21 @@ def form_gradient(evaluation: Evaluation) -> Matrix:
     return 0.5 * (M + M.T)
 
 
-def smallest_eigenpair(evaluation: Evaluation, scale: Matrix | None = None) -> Eigenpair:
-    """Return the smallest eigenvalue of M, or of S M S for a diagonal matrix S given as a column (d, 1)."""
-    d = evaluation.problem.n_features
-    scale = np.ones((d, 1)) if scale is None else scale
-    if d <= LARGEST_DENSE:
-        values, vectors = scipy.linalg.eigh(scale * form_gradient(evaluation) * scale.T, subset_by_index=[0, 0])
+def form_small_gradient(evaluation: Evaluation) -> Matrix | None:
+    """Return M (d, d), or None for so many features that it is not formed."""
+    return form_gradient(evaluation) if evaluation.problem.n_features <= LARGEST_DENSE else None
+
+
+def smallest_eigenpair(evaluation: Evaluation, M: Matrix | None, scale: Matrix | None = None) -> Eigenpair:
+    """Return the smallest eigenvalue of M, or of S M S for a diagonal matrix S given as a column (d, 1).
+
+    M (d, d) is None if it is not formed.
+    """
+    scale = np.ones((evaluation.problem.n_features, 1)) if scale is None else scale
+    if M is not None:
+        values, vectors = scipy.linalg.eigh(scale * M * scale.T, subset_by_index=[0, 0])
         return Eigenpair(float(values[0]), vectors)
-    start = np.random.default_rng(0).standard_normal(d)
+    start = np.random.default_rng(0).standard_normal(len(scale))
     largest = abs(lanczos(ShiftedGradient(evaluation, scale), "LM", start, 0.01).value)
     # The shifted operator has the eigenvalue sought as its largest: the precision is relative to the norm of M.
     value, vector = lanczos(ShiftedGradient(evaluation, scale, 2 * largest), "LA", start, PRECISION)
