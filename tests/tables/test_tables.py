@@ -288,3 +288,32 @@ def test_columns_to_read_are_names_each_once(columns, why, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     with pytest.raises(ValueError, match=why):
         open_table(tmp_path / "a.csv", "y", columns=columns)
+
+
+def test_a_target_of_whole_numbers_in_a_csv_file_may_be_followed_by_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("gramian.tables.files.CSV_BLOCK", 512)
+    path, large = tmp_path / "a.csv", 2**53 + 1
+    lines = [f"{i},{large + i}" for i in range(200)]
+    path.write_text("a,y\n" + "\n".join(lines) + "\n")
+    _, y = read_all(open_table(path, "y"))
+    assert (y.dtype, y.tolist()) == (np.int64, [large + i for i in range(200)])
+    lines = [f"{i}, {i} " for i in range(200)]
+    path.write_text("a,y\n" + "\n".join(lines) + "\n1,2.5\n")
+    assert read_all(open_table(path, "y"))[1].tolist() == [*range(200), 2.5]
+    assert open_table(path, "y").to_npy(tmp_path).y[-1] == 2.5
+    path.write_text("a,y\n" + "\n".join(lines) + "\n1,two\n")
+    with pytest.raises(ValueError, match=r"a\.csv cannot be read: .*two"):
+        list(open_table(path, "y"))
+    path.write_text("a,y\n" + "\n".join(lines) + "\n1,\n")
+    with pytest.raises(ValueError, match=r"row 200, counted from 0, has no target 'y'"):
+        list(open_table(path, "y"))
+
+
+def test_a_column_of_a_csv_file_may_begin_with_missing_entries(tmp_path):
+    path, n = tmp_path / "a.csv", 200_000
+    path.write_text("a,b\n" + "".join(f"{i},\n" for i in range(n)) + "1,2.5\n")
+    found, _ = read_all(open_table(path, allow_missing=True))
+    assert np.isnan(found[:n, 1]).all()
+    assert found[-1].tolist() == [1.0, 2.5]
+    with pytest.raises(ValueError, match=r"row 0, counted from 0, has nan in column 'b'"):
+        list(open_table(path))

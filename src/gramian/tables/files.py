@@ -77,16 +77,21 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def read_schema(file: Path) -> Any:
-    """Return the names and types of the columns of a file; those of a CSV file are inferred from its first rows."""
+def read_schema(file: Path, block_size: int | None = None) -> Any:
+    """Return the names and types of the columns of a file; those of a CSV file are inferred from its first block.
+
+    A column of a CSV file without entries in that block is one of numbers.
+    """
     found = parquet()
     if format_of(file) == "parquet":
         with ErrorsNaming(file):
             return found.read_schema(file)
+    import pyarrow
     import pyarrow.csv
 
-    with ErrorsNaming(file), pyarrow.csv.open_csv(file) as reader:
-        return reader.schema
+    with ErrorsNaming(file), pyarrow.csv.open_csv(file, pyarrow.csv.ReadOptions(block_size=block_size)) as reader:
+        kinds = [pyarrow.float64() if pyarrow.types.is_null(kind) else kind for kind in reader.schema.types]
+        return pyarrow.schema(zip(reader.schema.names, kinds, strict=True))
 
 
 def read_batches(file: Path, features: list[str], target: str | None, batch_rows: int) -> Iterator[Any]:
@@ -102,13 +107,31 @@ def read_batches(file: Path, features: list[str], target: str | None, batch_rows
         import pyarrow.csv
 
         # Integers in the first rows may be followed by other numbers; truth values stay what they are.
-        schema = read_schema(file)
+        schema = read_schema(file, CSV_BLOCK)
         kinds = {name: pyarrow.float64() for name in features if str(schema.field(name).type) != "bool"}
-        options = pyarrow.csv.ConvertOptions(include_columns=columns, column_types=kinds)
+        whole = target is not None and pyarrow.types.is_integer(schema.field(target).type)
+        if target is not None and whole:
+            kinds[target] = pyarrow.string()
+        options = pyarrow.csv.ConvertOptions(include_columns=columns, column_types=kinds, strings_can_be_null=whole)
         reading = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK)
         with pyarrow.csv.open_csv(file, read_options=reading, convert_options=options) as reader:
             for part in reader:
+                part = with_numbers(part, len(features)) if whole else part
                 yield from (part.slice(start, batch_rows) for start in range(0, part.num_rows, batch_rows))
+
+
+def with_numbers(part: Any, position: int) -> Any:
+    """Return a record batch whose column of texts at a position is one of numbers, of integers if all are whole."""
+    import pyarrow
+    from pyarrow import compute
+
+    texts = compute.utf8_trim_whitespace(part.column(position))
+    try:
+        numbers = texts.cast(pyarrow.int64())
+    except pyarrow.ArrowInvalid:
+        numbers = texts.cast(pyarrow.float64())
+    columns = [numbers if index == position else column for index, column in enumerate(part.columns)]
+    return pyarrow.RecordBatch.from_arrays(columns, names=part.schema.names)
 
 
 class ErrorsNaming:
