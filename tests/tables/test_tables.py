@@ -317,3 +317,11 @@ def test_a_column_of_a_csv_file_may_begin_with_missing_entries(tmp_path):
     assert found[-1].tolist() == [1.0, 2.5]
     with pytest.raises(ValueError, match=r"row 0, counted from 0, has nan in column 'b'"):
         list(open_table(path))
+
+
+def test_files_of_two_dtypes_are_one_table_if_the_dtype_is_given_or_one_is_text(rng, tmp_path):
+    X = rng.standard_normal((5, 2)).astype(np.float32)
+    single, double = write(tmp_path / "a.parquet", X), write(tmp_path / "b.parquet", X.astype(float))
+    words = write(tmp_path / "c.csv", X.astype(float))
+    for files, dtype in (([single, double], "float64"), ([single, words], None), ([words, single], None)):
+        np.testing.assert_array_equal(read_all(open_table(files, dtype=dtype))[0], np.concatenate([X, X]))

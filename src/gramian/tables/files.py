@@ -188,11 +188,16 @@ def check_no_more_columns(file: Path, names: Iterable[str], columns: Sequence[st
         )
 
 
-def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path) -> None:
-    """Raise a ValueError that names a file whose columns are stored in another way than those of the first."""
+def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path, any_dtype: bool) -> None:
+    """Raise a ValueError that names a file whose columns are stored in another way than those of the first.
+
+    Their dtypes may differ with `any_dtype`, or if one of the files is text.
+    """
+    any_dtype = any_dtype or "csv" in (format_of(file), format_of(name))
     for what, own, other in zip(Layout._fields, layout, first, strict=True):
-        if own != other and not (what == "dtype" and format_of(file) == "csv"):
-            raise ValueError(f"{file} has {what} {own}, but {name} has {other}. Give tables of one kind.")
+        if own != other and not (what == "dtype" and any_dtype):
+            more = ", or set dtype=" if what == "dtype" else ""
+            raise ValueError(f"{file} has {what} {own}, but {name} has {other}. Give tables of one kind{more}.")
 
 
 def is_list(kind: Any) -> bool:
