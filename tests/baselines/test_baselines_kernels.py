@@ -545,7 +545,8 @@ def test_duals_that_are_no_longer_finite_end_the_sweeps_and_say_so(data, monkeyp
         return np.inf
 
     monkeypatch.setattr(logdet_kl, "logdet_sweep", overflow)
-    with pytest.warns(ConvergenceWarning, match=r"stopped after 1 sweeps: the duals are no longer finite"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 1 sweeps: the duals are no longer finite") as caught:
         model = LogDetKL(2, random_state=0).fit(*data)
     assert (model.n_iter_, model.converged_) == (1, False)
     assert model.message_ == "the duals are no longer finite"
+    assert str(caught[0].message).endswith(". Scale the features of X alike, or lower slack.")

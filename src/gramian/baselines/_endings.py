@@ -59,16 +59,20 @@ def store_ending(learner: Any, ending: Ending, message: str) -> None:
     learner.converged_, learner.message_ = ending is Ending.CONVERGED, message
 
 
-def warn_unless_converged(learner: Any, cycles: Cycles, name: str, advice: str) -> None:
-    """Issue a ConvergenceWarning that says how cycles, by their name, ended, unless their stopping rule holds."""
+def warn_unless_converged(learner: Any, cycles: Cycles, name: str, parameter: str) -> None:
+    """Issue a ConvergenceWarning that says how cycles, by their name, ended, unless their stopping rule holds.
+
+    `parameter` is the name of one that needs fewer cycles at lower values.
+    """
     if cycles.ending is Ending.EXHAUSTED:
         warn_user(
             f"not converged after max_iter={learner.max_iter} {name}: the last changed {cycles.change:.1e} of the "
-            f"duals. {advice}",
+            f"duals. Raise max_iter or tol, or lower {parameter}.",
             ConvergenceWarning,
         )
     elif cycles.ending is Ending.STUCK:
         warn_user(
-            f"stopped after {cycles.n_iter} {name}: {learner.message_}. Scale the features of X alike, or {advice}",
+            f"stopped after {cycles.n_iter} {name}: {learner.message_}. Scale the features of X alike, or lower "
+            f"{parameter}.",
             ConvergenceWarning,
         )

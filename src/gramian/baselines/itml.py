@@ -152,4 +152,4 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
             cycles = cycles.after(2 * moved, float(np.sum(np.abs(self.dual_))), max_iter=self.max_iter, tol=self.tol)
         self.n_iter_ = cycles.n_iter
         store_ending(self, cycles.ending, cycles.describe(self.max_iter))
-        warn_unless_converged(self, cycles, "cycles", "Raise max_iter or tol, or lower gamma.")
+        warn_unless_converged(self, cycles, "cycles", "gamma")
