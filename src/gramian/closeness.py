@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from gramian.checks import as_real, check_number
+from gramian.checks import as_real
 from gramian.geometries.frames import polar_decompose
+from gramian.geometries.polar import check_weight
 from gramian.types import Matrix
 
 __all__ = ["flat", "logdet", "polar", "von_neumann"]
@@ -84,9 +85,7 @@ def polar(G: Matrix, H: Matrix, weight: float = 0.5) -> float:
     4.0
     """
     G, H = read_alike("G", G, "H", H)
-    check_number("weight", weight, least=0)
-    if weight > 1:
-        raise ValueError(f"weight={weight} is above 1. Choose a weight from 0 to 1.")
+    check_weight(weight)
     (U, R), (V, S) = polar_decompose(G), polar_decompose(H)
     left, _, right = np.linalg.svd(U.T @ V)
     U, R = U @ (left @ right), (left @ right).T @ R

@@ -216,7 +216,9 @@ def test_longest_step_changes_eigenvalues_by_a_bounded_factor(rng):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Polar(1.5), r"weight=1.5 is not in \[0, 1\]"),
+        (lambda: Polar(1.5), "weight=1.5 is above 1. Choose a number from 0 to 1; at 0 only B is learned, at 1 only"),
+        (lambda: Polar(-0.5), "weight=-0.5 is not valid. Choose a number of at least 0"),
+        (lambda: Polar("0.5"), "weight='0.5' is not valid. Choose a number"),
         (lambda: Polar(retraction="xf"), "retraction='xf' is unknown. Choose one of uf, qf, exp"),
         (lambda: Polar(core="other"), "core='other' is unknown"),
         (lambda: Grassmann("xf"), "retraction='xf' is unknown"),

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gramian._kernels.online import Batches, Samples, as_batches
 from gramian._kernels.online_polar import polar_online
+from gramian.checks import check_number
 from gramian.geometries.cores import CORES, AffineCore, Core
 from gramian.geometries.frames import RETRACTIONS, polar_decompose, project
 from gramian.geometries.grassmann import check_retraction
 from gramian.geometries.point import Curve, Geometry, Motion, OnlineKernel, Point, regularise
 from gramian.types import Matrix
 
-__all__ = ["Polar"]
+__all__ = ["Polar", "check_weight"]
 
 
 class Settings(NamedTuple):
@@ -160,8 +161,7 @@ class Polar(Geometry):
     core: str = "affine"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise ValueError(f"weight={self.weight} is not in [0, 1]; 0 fixes the subspace, 1 moves nothing else.")
+        check_weight(self.weight)
         if self.core not in CORES:
             raise ValueError(f"core={self.core!r} is unknown. Choose one of {', '.join(CORES)}.")
         check_retraction(self.retraction)
@@ -170,6 +170,15 @@ class Polar(Geometry):
         """Return the point W = G Gᵀ."""
         U, R = polar_decompose(self.factor(G))
         return PolarPoint(U, CORES[self.core](R), Settings(self.weight, self.retraction))
+
+
+def check_weight(weight: Any) -> None:
+    """Raise a ValueError unless the weight λ is a number from 0 to 1."""
+    check_number("weight", weight, least=0)
+    if weight > 1:
+        raise ValueError(
+            f"weight={weight} is above 1. Choose a number from 0 to 1; at 0 only B is learned, at 1 only the subspace."
+        )
 
 
 Polar.examples = (
