@@ -325,3 +325,11 @@ def test_files_of_two_dtypes_are_one_table_if_the_dtype_is_given_or_one_is_text(
     words = write(tmp_path / "c.csv", X.astype(float))
     for files, dtype in (([single, double], "float64"), ([single, words], None), ([words, single], None)):
         np.testing.assert_array_equal(read_all(open_table(files, dtype=dtype))[0], np.concatenate([X, X]))
+
+
+def test_a_number_beyond_float32_is_told_as_such(tmp_path, ending):
+    path = write(tmp_path / f"a{ending}", np.array([[1.0], [1e300]]))
+    with pytest.raises(ValueError, match=r"row 1, .* infinite, or beyond the range of float32, in column 'x0'") as told:
+        list(open_table(path, dtype="float32"))
+    assert "allow_missing" not in str(told.value)
+    assert read_all(open_table(path))[0][1, 0] == 1e300

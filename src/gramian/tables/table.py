@@ -217,7 +217,9 @@ class Table:
                 values = values.reshape(len(column), width)
             else:
                 values = column.to_numpy(zero_copy_only=False)
-            found.append(values.astype(self.dtype, copy=False))
+            # A number beyond the range becomes infinite, and is told as such.
+            with np.errstate(over="ignore"):
+                found.append(values.astype(self.dtype, copy=False))
         return found
 
     def check_finite(self, file: Path, first_row: int, X: Matrix) -> None:
@@ -227,6 +229,11 @@ class Table:
             return
         row, position = (int(index) for index in np.argwhere(~finite)[0])
         name = np.repeat(np.arange(len(self.columns)), self.widths)[position]
+        if np.isinf(X[row, position]):
+            raise ValueError(
+                f"{file}: row {first_row + row}, counted from 0, has a number that is infinite, or beyond the range of "
+                f"{X.dtype}, in column {self.columns[name]!r}. Mend it, or drop the row."
+            )
         raise ValueError(
             f"{file}: row {first_row + row}, counted from 0, has {X[row, position]} in column {self.columns[name]!r}. "
             "Fill or drop it, or set allow_missing=True where missing entries are allowed."
