@@ -349,3 +349,9 @@ def test_features_that_never_occur_are_left_out(rng, monkeypatch):
     scaled = PSDRegressor(2, **settings).fit(scipy.sparse.csr_array(X * np.logspace(-3, 3, 5000)), y)
     np.testing.assert_allclose(scaled.history_["cost"][-1], wide.history_["cost"][-1], rtol=1e-3)
     assert PSDRegressor(50, max_iter=1, n_init=1, random_state=0).fit(X, y).factor_.shape == (5000, 50)
+
+
+def test_an_empty_file_is_named(tmp_path):
+    (tmp_path / "a.npy").touch()
+    with pytest.raises(ValueError, match=r"file .*a\.npy: No data left in file"):
+        SubspaceTracker(1).fit([tmp_path / "a.npy"])

@@ -116,7 +116,7 @@ def read_block(name: str, value: Any, allow_missing: bool) -> Held:
         value = read_file(value) if isinstance(value, str | TableFile) else value
         columns = tuple(value.columns) if hasattr(value, "columns") else None
         features = as_block(value, allow_missing)
-    except (ValueError, TypeError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, EOFError, MemoryError) as error:
         return Held([None], [Summary(name, error=f"{name}: {error}")])
     (n, d), dtype = features.shape, str(features.dtype)
     named = columns is not None and all(isinstance(column, str) for column in columns)
