@@ -349,3 +349,11 @@ def test_many_classes_have_their_legend_beside_the_axes():
     box = ax.get_legend().get_window_extent()
     assert box.x0 >= ax.get_window_extent().x1
     assert box.x1 <= ax.figure.bbox.x1 + 1
+
+
+@pytest.mark.parametrize("kind", ["coo_matrix", "dia_matrix", "coo_array", "csr_array"])
+def test_neighbours_of_sparse_samples_of_any_format(kind, rng):
+    X = rng.standard_normal((20, 4))
+    model = gramian.MetricLearner(1, constraints="triplets", random_state=0).fit(X, np.arange(20) % 2)
+    ax = plotting.plot_neighbours(model, getattr(scipy.sparse, kind)(X), [2], image_shape=(2, 2), n_neighbors=3)
+    assert np.array_equal(ax.images[0].get_array(), X[2].reshape(2, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 
 from gramian.checks import check_number
@@ -85,7 +86,7 @@ def plot_neighbours(
             f"image_shape={tuple(image_shape)} has {int(np.prod(image_shape))} entries, a row of X {X.shape[1]}."
         )
     mapped = estimator.transform(X)
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X.tocsr() if issparse(X) else X
     found = Found(nearest(X, rows, n_neighbors), nearest(np.asarray(mapped), rows, n_neighbors))
     labels = None if y is None else np.asarray(y)
     if image_shape is not None:
