@@ -14,6 +14,7 @@ from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.objective import Problem
 from gramian.solvers import Ending, Journal, Result, Solver, minimize
+from gramian.solvers.solver import is_perfect
 from gramian.starts import initial_factor
 from gramian.types import Matrix
 
@@ -128,12 +129,13 @@ class Restarts(NamedTuple):
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
         needed, n_same = required_agreements(problem, first.point.G.shape[1]), 0
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
-        while n_starts < most and best.ending in ENDED and best.cost > perfect_cost:
+        while n_starts < most and best.ending in ENDED and not is_perfect(best.cost, perfect_cost):
             n_starts += 1
             found = rough.solve(problem, best.point.G.shape[1], journal)
-            if found.cost < (1 - rough.tol) * best.cost:
+            size = abs(best.cost)
+            if found.cost < best.cost - rough.tol * size:
                 best, n_same = polish(point=found.point), 0
-            elif auto and found.cost <= (1 + AGREEMENT) * best.cost:
+            elif auto and found.cost <= best.cost + AGREEMENT * size:
                 n_same += 1
                 if n_same == needed:
                     break

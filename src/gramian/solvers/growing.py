@@ -13,7 +13,7 @@ from gramian.checks import check_number
 from gramian.geometries import Point
 from gramian.objective import Problem
 from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
-from gramian.solvers.solver import Solver, attempt_step, start_solver, will_end
+from gramian.solvers.solver import Solver, attempt_step, is_perfect, start_solver, will_end
 
 __all__ = ["Growing"]
 
@@ -145,8 +145,9 @@ class Growing:
         while n_iter < self.max_iter:
             step = attempt_step(solver, evaluation, memory)
             n_iter += 1
-            n_slow = n_slow + 1 if step.evaluation.value > (1 - self.tol) * evaluation.value else 0
-            ends = step.size == 0 or n_slow == 2 or step.evaluation.value <= perfect_cost
+            decrease = evaluation.value - step.evaluation.value
+            n_slow = n_slow + 1 if decrease < self.tol * abs(evaluation.value) else 0
+            ends = step.size == 0 or n_slow == 2 or is_perfect(step.evaluation.value, perfect_cost)
             ends = ends or will_end(solver, evaluation, step, self.tol)
             evaluation, memory = step.evaluation, step.memory
             if ends:

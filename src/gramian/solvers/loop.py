@@ -16,7 +16,7 @@ from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
 from gramian.solvers.snapshot import Snapshot, restore_evaluation, take_snapshot
-from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, start_solver, will_end
+from gramian.solvers.solver import Ending, Result, Solver, Step, attempt_step, is_perfect, start_solver, will_end
 from gramian.warn import warn_user
 
 __all__ = ["check_change", "minimize"]
@@ -241,7 +241,7 @@ class Loop(NamedTuple):
         if solver.stops and (ends or due):
             moved, evaluation = evaluation, problem.evaluate(evaluation.point)
             fresh_noise = evaluation.noise
-            if evaluation.value > 1.01 * moved.value + self.perfect_cost and step.size != 0:
+            if rises(moved.value, evaluation.value, self.perfect_cost) and step.size != 0:
                 verdict, n_small = GO_ON, 0
         halted = self.write(evaluation, step.size)
         return Standing(evaluation, step.memory, fresh_noise, n_iter, n_small, verdict, halted)
@@ -302,7 +302,7 @@ class Loop(NamedTuple):
 
     def check_fit(self, evaluation: Evaluation) -> Verdict:
         """Return the verdict of the first stopping rule, and of a zero gradient."""
-        if self.perfect_cost > 0 and 0 <= evaluation.value <= self.perfect_cost:
+        if self.perfect_cost > 0 and is_perfect(evaluation.value, self.perfect_cost):
             return Verdict(Ending.CONVERGED, "cost small against that of W = 0")
         if evaluation.value == 0 or evaluation.gradient_norm == 0:
             return Verdict(Ending.CONVERGED, "the gradient is zero")
@@ -331,6 +331,11 @@ def check_change(before: Evaluation, after: Evaluation, tol: float) -> str:
     if change <= tol * np.linalg.norm(before.point.G):
         return "relative change of the factor below tol"
     return ""
+
+
+def rises(moved: float, fresh: float, perfect_cost: float) -> bool:
+    """Return True if the cost from recomputed images is above that from moved ones by more than rounding."""
+    return fresh > moved + 0.01 * abs(moved) + max(perfect_cost, 0.0)
 
 
 def refresh_period(problem: Problem) -> int:

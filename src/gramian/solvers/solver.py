@@ -13,7 +13,7 @@ from gramian.geometries import Point
 from gramian.objective import Evaluation
 from gramian.types import Vector
 
-__all__ = ["Ending", "Record", "Result", "Solver", "Step", "attempt_step", "start_solver", "will_end"]
+__all__ = ["Ending", "Record", "Result", "Solver", "Step", "attempt_step", "is_perfect", "start_solver", "will_end"]
 
 # The next step is expected to be one of the last if its decrease is below this share of that of the last step.
 FAST = 0.1
@@ -131,6 +131,11 @@ def start_solver(solver: Solver, evaluation: Evaluation) -> Any:
             return solver.start(evaluation)
     except (np.linalg.LinAlgError, ArithmeticError) as error:
         raise ValueError(f"no step can be computed at the start ({error}); scale the data or the start.") from error
+
+
+def is_perfect(cost: float, perfect_cost: float) -> bool:
+    """Return True if a cost is as small as that of a perfect fit; costs below 0, of a linear loss, are not."""
+    return 0 <= cost <= perfect_cost
 
 
 def will_end(solver: Solver, before: Evaluation, step: Step, tol: float) -> bool:

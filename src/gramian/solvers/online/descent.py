@@ -113,8 +113,9 @@ class Online(Solver):
     def stream(self, evaluation: Evaluation, schedule: Schedule, order: Vector) -> Streamed:
         """Return the evaluation after one visit to every measurement of a problem, and the schedule from there on.
 
-        If the cost more than doubles, the steps are too long, and all are repeated with a quarter of their size. The
-        schedule returned is not shortened, so that one bad batch does not slow down all later steps.
+        If the cost more than doubles, or rises by its size where it is below zero, the steps are too long, and all are
+        repeated with a quarter of their size. The schedule returned is not shortened, so that one bad batch does not
+        slow down all later steps.
 
         Parameters
         ----------
@@ -130,7 +131,7 @@ class Online(Solver):
             with np.errstate(over="ignore", invalid="ignore"):
                 point, _ = descend(problem, evaluation.point, order, self.batch_size, steps, adaptive=self.adaptive)
                 new_evaluation = problem.evaluate(point)
-            if new_evaluation.value <= 2 * evaluation.value:
+            if new_evaluation.value <= evaluation.value + abs(evaluation.value):
                 return Streamed(new_evaluation, schedule.after(n))
         warn_user(
             f"the cost of {n} samples rose however short the steps: they are passed over. Are they on another scale?",
