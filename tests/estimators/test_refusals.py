@@ -125,6 +125,13 @@ def test_samples_that_coincide_are_refused(name, value, data):
         make_model(name).fit(X, y)
 
 
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_zeros_that_are_left_of_the_samples_of_positive_weight_are_refused(form):
+    X, y = form(np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])), [1.0, 2.0, 1.0]
+    with pytest.raises(ValueError, match="every entry of the samples of positive weight is 0"):
+        PSDRegressor(1).fit(X, y, sample_weight=[1.0, 0.0, 1.0])
+
+
 def test_sparse_samples_that_coincide_are_refused(data):
     for X in (np.zeros((24, 4)), np.ones((24, 4))):
         with pytest.raises(ValueError, match="all 24 samples of X coincide"):

@@ -106,8 +106,6 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
     extremes = extremes_of(X, execution) if reset else None
     if seen_later and extremes is not None and not extremes.finite:
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    if extremes is not None and not extremes.largest:
-        raise ValueError("every entry of X is 0: no prediction depends on W. Give samples that are not all 0.")
     n = X.shape[0]
     weight = validate_weight(sample_weight, n, X.dtype)
     senses = validate_sense(sense, n)
@@ -116,6 +114,9 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         kept = np.flatnonzero(weight)
         X, y, weight, senses = X[kept], y[kept], weight[kept], senses[kept]
         extremes = None if extremes is None else extremes_of(X, execution)
+    if extremes is not None and not extremes.largest:
+        of_what = "X" if len(weight) == n else "the samples of positive weight"
+        raise ValueError(f"every entry of {of_what} is 0: no prediction depends on W. Give samples that are not all 0.")
     return Data(X, y, senses, weight / weight.sum(dtype=np.float64).astype(X.dtype), extremes)
 
 
