@@ -133,6 +133,8 @@ def test_mistakes_are_named(y):
         KernelRegression([0.0, np.nan])
     with pytest.raises(ValueError, match="anchors must be indices of the 60 samples"):
         KernelRegression(y, anchors=[60])
+    with pytest.raises(ValueError, match="anchors has 0 more than once"):
+        KernelRegression(y, anchors=[0, 0])
     with pytest.raises(ValueError, match="weight has shape"):
         KernelRegression(y, weight=np.ones(3))
     with pytest.raises(ValueError, match="60 entries, but there are 59 samples"):

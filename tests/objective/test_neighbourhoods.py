@@ -191,6 +191,10 @@ def test_mistakes_are_named(labels):
         Neighbourhoods(np.array([0, 0, 1]), anchors=[2])
     with pytest.raises(ValueError, match="anchors must be indices of the 60 samples"):
         Neighbourhoods(labels, anchors=[60])
+    with pytest.raises(ValueError, match="anchors has 4 more than once"):
+        Neighbourhoods(labels, anchors=[5, 4, 0, 4])
+    with pytest.raises(ValueError, match="dtype float64; expected integers"):
+        Neighbourhoods(labels, anchors=[0.0, 1.0])
     with pytest.raises(ValueError, match="weight has shape"):
         Neighbourhoods(labels, weight=np.ones(3))
     with pytest.raises(ValueError, match="60 entries, but there are 59 samples"):

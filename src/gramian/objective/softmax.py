@@ -123,10 +123,19 @@ class SoftmaxTerm(ABC):
 def set_anchors(term: Any, anchors: Vector, n_samples: int, **others: Vector) -> None:
     """Set the anchors, their weights and other arrays of a frozen term.
 
-    Raises a ValueError unless the anchors are indices of samples, and there is a weight for each.
+    Raises a ValueError unless the anchors are indices of different samples, and there is a weight for each.
     """
-    if anchors.ndim != 1 or not len(anchors) or anchors.min() < 0 or anchors.max() >= n_samples:
-        raise ValueError(f"anchors must be indices of the {n_samples} samples, at least one.")
+    if anchors.ndim != 1 or not len(anchors) or not np.issubdtype(anchors.dtype, np.integer):
+        raise ValueError(
+            f"anchors has shape {anchors.shape} and dtype {anchors.dtype}; expected integers, at least one."
+        )
+    if anchors.min() < 0 or anchors.max() >= n_samples:
+        raise ValueError(
+            f"anchors must be indices of the {n_samples} samples; it has {anchors.min()} to {anchors.max()}."
+        )
+    ordered = np.sort(anchors)
+    if (repeated := ordered[1:][ordered[1:] == ordered[:-1]]).size:
+        raise ValueError(f"anchors has {repeated[0]} more than once. Give each sample once, with a larger weight.")
     weight = np.full(len(anchors), 1 / len(anchors)) if term.weight is None else np.asarray(term.weight, np.float64)
     if weight.shape != anchors.shape:
         raise ValueError(f"weight has shape {weight.shape}; expected {anchors.shape}, one for each anchor.")
