@@ -16,7 +16,7 @@ from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.execution import one_blas_thread
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples
-from gramian.supervision.pairs import Bounds, read_bounds
+from gramian.supervision.pairs import Bounds, percentile_bounds, read_bounds
 from gramian.supervision.sampling import as_generator
 from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
 from gramian.types import Matrix, Vector
@@ -241,7 +241,8 @@ def resolve_constraints(X: Matrix, given: GivenPairs, A: Matrix, bounds: Bounds 
     squared = np.einsum("ij,ij->i", z @ A, z)
     apart = squared > 0
     check_distinct_pairs(apart)
-    given = given.resolve_targets(squared[apart], bounds)
+    bounds = bounds if given.bounds is None else given.bounds
+    given = given.resolve_targets(percentile_bounds(squared[apart]) if given.has_signs and bounds is None else bounds)
     assert given.targets is not None
     target, sense = given.targets
     return Resolved(Constraints(X, first[apart], second[apart], target[apart], sense[apart]), given)

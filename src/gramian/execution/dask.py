@@ -144,8 +144,8 @@ class Dask:
         """Send blocks to workers; return handles.
 
         Blocks that say how they are made on a worker, by a method `submit(execution)`, are made there; those of one
-        `slot` share a shard, and the first of these takes the others. Without such blocks, consecutive ones share a
-        shard if there are many. None of this depends on the number of workers.
+        `slot` share a shard, and blocks without `submit` join the first slot. If no block has `submit`, consecutive
+        ones share a shard if there are many. None of this depends on the number of workers.
         """
         made = [block for block in blocks if hasattr(block, "submit")]
         sent = [block for block in blocks if not hasattr(block, "submit")]

@@ -100,7 +100,7 @@ class Summand(Protocol):
         """Return some of the measurements, and the samples they touch (None: all)."""
 
     def with_loss(self, loss: Loss) -> Summand:
-        """Return the summand with another loss of violations in units of its typical target; itself without targets."""
+        """Return the summand with a loss of violations divided by the typical target; itself if it has no targets."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,8 @@ class ConjugateGradient(Solver):
     def step(self, evaluation: Evaluation, memory: Memory | None) -> Step:
         """Take one step along the conjugate direction; if no step lowers the objective, along the negative gradient."""
         steepest = -evaluation.gradient
-        for direction in (steepest if memory is None else conjugate_direction(evaluation, memory), steepest):
+        first = steepest if memory is None else conjugate_direction(evaluation, memory, steepest)
+        for direction in (first, steepest):
             line = evaluation.line(direction)
             # The first trial step has the predicted change of the last step. Exact searches on lines do not use it.
             size = self.search(line, memory.predicted / line.slope if memory and line.slope else None)
@@ -77,10 +78,10 @@ class ConjugateGradient(Solver):
             return 0.5 * max(step.memory.size, step.memory.previous) * step.evaluation.gradient_norm**2
 
 
-def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
+def conjugate_direction(evaluation: Evaluation, memory: Memory, steepest: Tangent) -> Tangent:
     """Return the tangent β · last direction - gradient, with β >= 0 by Polak and Ribière.
 
-    Return -gradient if that tangent is not a descent direction.
+    Return `steepest`, which is -gradient, if that tangent is not a descent direction.
     """
     point, gradient, own = evaluation.point, evaluation.gradient, evaluation.gradient_square
     direction = memory.point.transport(memory.direction, point)
@@ -88,7 +89,7 @@ def conjugate_direction(evaluation: Evaluation, memory: Memory) -> Tangent:
     square = point.inner(last_gradient, last_gradient)
     beta = max(0.0, evaluation.slope(gradient - last_gradient) / square) if square > 0 else 0.0
     if not beta * evaluation.slope(direction) - own < -1e-3 * own:
-        return -gradient
+        return steepest
     proposed = beta * direction
     proposed -= gradient
     return proposed

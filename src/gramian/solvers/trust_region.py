@@ -141,7 +141,7 @@ class Stop(NamedTuple):
     gain : float
         When the last of k iterations adds at most this share of the mean decrease of all k.
     max_inner : int
-        The number of iterations so far.
+        The largest number of iterations.
     """
 
     precision: float

@@ -147,32 +147,24 @@ class GivenPairs(Supervision):
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""
-        if self.y is not None:
-            check_powers("X", start, 2)
         if self.y is None:
-            size = largest(self.target)
-        else:
-            size = largest(start) ** 2 if self.bounds is None else self.bounds.far
-        unit = unit_of(size, 2)
+            unit = unit_of(largest(self.target), 2)
+            return Begun(replace(self, target_unit=unit).resolve_targets(), in_target_unit(start, unit))
+        check_powers("X", start, 2)
+        unit = unit_of(largest(start) ** 2 if self.bounds is None else self.bounds.far, 2)
         start = in_target_unit(start, unit)
-        scaled = replace(self, target_unit=unit)
-        if self.y is None:
-            return Begun(scaled.resolve_targets(None), start)
-        earlier = self.earlier if have_one_sign(self.y) else None
-        squared = pair_distances(situation.features, start, self.pairs, situation.execution)
-        return Begun(scaled.resolve_targets(squared, None if earlier is None else earlier.times(unit)), start)
+        bounds = self.bounds if self.bounds is not None else self.earlier if have_one_sign(self.y) else None
+        if bounds is not None:
+            bounds = bounds.times(unit)
+        else:
+            bounds = percentile_bounds(pair_distances(situation.features, start, self.pairs, situation.execution))
+        return Begun(replace(self, target_unit=unit).resolve_targets(bounds), start)
 
-    def resolve_targets(self, squared: Vector | None, bounds: Bounds | None = None) -> Self:
-        """Return the pairs with targets and senses, in the targets' unit.
-
-        Signs become bounds: those given, or percentiles of squared distances.
-        """
+    def resolve_targets(self, bounds: Bounds | None = None) -> Self:
+        """Return the pairs with targets and senses, those of signs from bounds, all in the targets' unit."""
         if self.y is None:
             return replace(self, targets=PairTargets(self.target_unit * self.target, self.sense))
-        assert squared is not None
-        if self.bounds is not None:
-            bounds = self.bounds.times(self.target_unit)
-        bounds = percentile_bounds(squared) if bounds is None else bounds
+        assert bounds is not None
         targets = PairTargets(np.where(self.y > 0, *bounds), -self.y)
         check_contradictions(self.pairs, *targets, signs=True)
         return replace(self, bounds=bounds, targets=targets)

@@ -44,8 +44,7 @@ class Plan(NamedTuple):
     rank : int or None
         The rank at which a distance of full rank is learned; None for that of the fit.
     parts : tuple of Plan
-        Plans whose distances are averaged; their stages are used in place of those of this plan, by which only a
-        stream continues.
+        Plans whose distances are averaged. `stages` then only continue an earlier fit that has no `choice_`.
 
     Examples
     --------
