@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, MetricLearnerCV, PSDRegressor, write_report
+from gramian.report.content import turn_axes
 
 NASTY = "</script><script>alert(1)</script>&<!--$title"
 
@@ -182,3 +183,12 @@ def test_samples_and_labels_that_cannot_be_used_are_named(rng, tmp_path):
         with pytest.raises(ValueError, match=message):
             write_report(learner, *arguments, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("X", [np.eye(2)[[0, 0, 1, 1]] * [1.0, 0.0], np.eye(4)[[0, 1, 0, 1]] * [1.0, 0, 1, 0]])
+def test_axes_of_the_map_are_orthonormal_where_features_are_constant(X, rng):
+    n, d = X.shape
+    shown = rng.standard_normal((n, d))
+    turned = turn_axes(X, np.arange(n) // 2 % 2, shown, d)
+    centred = shown - X.mean(axis=0)
+    np.testing.assert_allclose(turned.T @ turned, centred @ centred.T, atol=1e-12)

@@ -138,8 +138,9 @@ def turn_axes(reference: Matrix, labels: Vector | None, Z: Matrix, most: int) ->
         means = np.stack([reference[labels == number].mean(axis=0) for number in numbers]) - centre
         means = np.linalg.svd(np.sqrt(counts)[:, None] * means, full_matrices=False)[2][: len(numbers) - 1]
         left = (reference - centre) - (reference - centre) @ means.T @ means
-        axes = np.vstack([means, np.linalg.svd(left, full_matrices=False)[2]])[: reference.shape[1]]
-    axes = axes[:most]
+        axes = np.vstack([means, np.linalg.svd(left, full_matrices=False)[2]])
+    # Where features are constant, axes of what is left may repeat those of the means.
+    axes = np.linalg.qr(axes[: min(most, reference.shape[1])].T)[0].T
     values = (Z - centre) @ axes.T
     # The sign of an axis is free: its largest entry is positive.
     values *= np.where(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)
