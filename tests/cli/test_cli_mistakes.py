@@ -16,6 +16,7 @@ from cli_files import SOURCE, make_frame, write_files
 pytest.importorskip("typer")
 from gramian.cli import mapping
 from gramian.cli.app import run
+from gramian.cli.formats import check_names
 
 # Without trials of several ways to learn.
 FAST = ("--constraints", "triplets")
@@ -306,3 +307,18 @@ def test_the_missing_extra_is_named(monkeypatch, capsys):
         cli.main()
     assert end.value.code == 1
     assert "needs nonsense_package. Install: pip install 'gramian[cli]'" in capsys.readouterr().err
+
+
+def test_names_are_compared_a_few_times_each(tmp_path):
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"x{i}") for i in range(1000)]
+    check_names(tmp_path / "wide.csv", names, [Name(name) for name in names])
+    assert Name.compared < 10 * len(names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,10 +84,11 @@ def read_blocks(
 
 def check_names(path: Path, names: list[str], wanted: list[str] | None) -> None:
     """Raise a Mistake if a column occurs twice, or a column that is wanted is missing."""
-    twice = next((name for name in names if names.count(name) > 1), None)
+    counts = Counter(names)
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise Mistake(f"{path} has two columns of the name {twice!r}. Rename one of them.")
-    missing = [name for name in wanted or [] if name not in names]
+    missing = [name for name in wanted or [] if name not in counts]
     if missing:
         raise Mistake(f"{path} has no column {missing[0]!r}. Its columns are: {', '.join(map(str, names[:30]))}.")
 

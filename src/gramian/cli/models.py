@@ -156,7 +156,8 @@ def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
         raise Mistake(f"The model has learned from columns without names; {path} has names. Give an NPZ file.")
     wanted = [str(name) for name in names]
     present = column_names(path, reading.encoding)
-    missing = [name for name in wanted if name not in present]
+    known = set(present)
+    missing = [name for name in wanted if name not in known]
     if missing:
         given = ", ".join(present[:30])
         raise Mistake(f"{path} has no column {missing[0]!r}, from which the model has learned. It has: {given}.")
