@@ -181,6 +181,16 @@ def test_distances_from_tuples_and_targets(rng, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
+def test_a_random_start_after_a_rank_was_chosen(rng, tmp_path):
+    X, y = labelled(rng, 30)
+    model = KernelLearner("auto", init="random", max_iter=9, random_state=0)
+    whole = clone(model).fit(X, y)
+    with pytest.raises(Stop):
+        model.set_params(checkpoint=tmp_path / "state.npz", callback=StopAt(0)).fit(X, y)
+    assert_same_fit(model.set_params(callback=None).fit(X, y), whole)
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
 def test_kernels_and_maps(rng, tmp_path):
     X, y = labelled(rng, 30)
     check_resume(KernelLearner(2, max_iter=9, random_state=0), lambda m: m.fit(X, y), tmp_path / "a.npz")

@@ -216,6 +216,16 @@ def test_other_starts(data, init, rank):
     np.testing.assert_array_equal(again.embedding_, model.embedding_)
 
 
+def test_the_random_start_of_a_rank_that_is_chosen_is_the_one_that_was_judged(data):
+    X = data[0][:30]
+    pairs = np.argwhere(np.tri(30, k=-1))
+    target = squared_distances(X[:, :3])[tuple(pairs.T)]
+    model = KernelLearner("auto", init="random", random_state=0).fit_pairs(X, pairs, target)
+    assert model.rank_ == 3
+    again = KernelLearner(3, init="random", random_state=0).fit_pairs(X, pairs, target)
+    np.testing.assert_array_equal(again.embedding_, model.embedding_)
+
+
 def test_a_start_given_is_centred_and_used(data, rng):
     X, y = data
     start = rng.standard_normal((60, 2)) + 7

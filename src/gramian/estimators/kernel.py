@@ -365,6 +365,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if name == "identity" and rank < n else self.init
+        # Every call draws alike: a start that is judged while a rank is chosen is the one of the fit.
+        rng = copy_generator(rng)
         situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
         G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
         if name != "kernel":
