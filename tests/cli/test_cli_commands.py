@@ -145,6 +145,17 @@ def test_pairs_and_triplets(gramian_run, here):
     assert (code, "the rows of the data are 0 to 89" in err) == (1, True)
     code, _, err = gramian_run("fit", "data.csv", "--pairs", "triplets.csv", "-r", 2)
     assert (code, "1 for near and -1 for far" in err) == (1, True)
+    for text, said in (
+        ("0,1,1\n# between\n2,3,0.5\n", "the line '2,3,0.5'; expected three whole numbers"),
+        ("0,1,1\n0,,1\n", "the line '0,,1'; expected three whole numbers"),
+        ("0,1,1\n0,two,1\n", "the line '0,two,1'; expected three whole numbers"),
+        ("0,1,1\n0,2,1e300\n", "the line '0,2,1e300'; expected three whole numbers"),
+        ("0,1\n0,2\n", "has 2 columns; expected lines of three whole numbers"),
+        ("i,j,sign\n", "has no lines of three whole numbers"),
+    ):
+        (here / "odd.csv").write_text(text)
+        code, _, err = gramian_run("fit", "data.csv", "--pairs", "odd.csv", "-r", 2)
+        assert (code, said in " ".join(err.split())) == (1, True), err
 
 
 def test_a_stream_learns_from_all_rows(gramian_run, here, monkeypatch):
@@ -161,6 +172,9 @@ def test_a_sample_of_the_rows_is_reported(gramian_run):
     code, _, err = gramian_run("fit", "data.npz", "-r", 1, "--max-rows", 30, "-o", "part.skops", *FAST)
     assert (code, "60 rows, of which 30 random ones are learned from" in err) == (0, True)
     assert gramian.load("part.skops")[-1].n_seen_ == 30
+    pairs = ("--pairs", "pairs.csv", "--max-rows", 30)
+    code, _, err = gramian_run("fit", "data.csv", *pairs, "-r", 1, "-o", "part.skops")
+    assert (code, "random ones are learned from" in err) == (0, False)
 
 
 def test_evaluate_compares_five_methods(gramian_run):

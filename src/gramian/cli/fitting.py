@@ -71,7 +71,7 @@ def fit_file(request: Request) -> Any:
             # Tuples name rows of the file: all of them are read.
             reading = replace(request.reading, max_rows=0, keep_unlabelled=True) if tuples else request.reading
             table = load_table(request.path, reading)
-            report_sample(request, table)
+            report_sample(reading, table)
             model = fit_table(request, table, execution)
     gramian.save(model, request.out)
     report_result(request, model)
@@ -125,9 +125,9 @@ def open_execution(request: Request) -> Any:
     return nullcontext(Dask(client))
 
 
-def report_sample(request: Request, table: Table) -> None:
+def report_sample(reading: Reading, table: Table) -> None:
     """Tell how many rows are learned from, if not all."""
-    if 0 < request.reading.max_rows < table.n_rows:
+    if 0 < reading.max_rows < table.n_rows:
         note(
             f"{table.n_rows:,} rows, of which {len(table.rows):,} random ones are learned from. --max-rows 0 takes "
             "all; --stream learns from all in chunks."
@@ -197,12 +197,19 @@ def read_tuples(path: Path, n_indices: int, n_rows: int) -> Matrix:
 
     try:
         given = pd.read_csv(path, header=None, comment="#", dtype=str)
-        first = 1 if given.iloc[0].str.contains("[A-Za-z]").any() else 0
-        tuples = given.iloc[first:].to_numpy(dtype=np.float64)
-    except (ValueError, IndexError, UnicodeDecodeError) as error:
+    except (ValueError, UnicodeDecodeError) as error:
         raise Mistake(f"{path} should hold whole numbers in three columns: {error}.") from error
-    if tuples.ndim != 2 or tuples.shape[1] != 3 or not np.array_equal(tuples, np.round(tuples)) or not len(tuples):
-        raise Mistake(f"{path} has {tuples.shape[1]} columns; expected lines of three whole numbers.")
+    if given.shape[1] != 3:
+        raise Mistake(f"{path} has {given.shape[1]} columns; expected lines of three whole numbers.")
+    given = given.fillna("")
+    given = given.iloc[1:] if given.iloc[0].str.contains("[A-Za-z]").any() else given
+    if given.empty:
+        raise Mistake(f"{path} has no lines of three whole numbers below its first line.")
+    tuples = given.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    whole = ((np.abs(tuples) < 2**53) & (tuples == np.round(tuples))).all(axis=1)
+    if not whole.all():
+        line = ",".join(given.iloc[int(np.argmin(whole))])
+        raise Mistake(f"{path} has the line {line!r}; expected three whole numbers. Mend it, or leave it out.")
     indices = tuples[:, :n_indices]
     wrong = np.flatnonzero((indices < 0).any(axis=1) | (indices >= n_rows).any(axis=1))
     if len(wrong):
