@@ -101,9 +101,9 @@ def image_covariance(features: Features, B: Matrix, execution: Execution) -> Mat
 
 
 def pair_distances(features: Features, factor: Matrix, pairs: Matrix, execution: Execution) -> Vector:
-    """Return the squared distances (m,) of pairs (m, 2) of samples under a factor (d, r), in any order; one pass.
+    """Return the squared distances (m,) of pairs (m, 2) of samples under a factor (d, r); one pass.
 
-    Samples on workers are measured there, the pairs of each block together.
+    The distances are in no particular order. Samples on workers are measured there, the pairs of each block together.
 
     Examples
     --------
