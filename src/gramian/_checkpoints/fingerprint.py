@@ -14,8 +14,6 @@ __all__ = ["describe", "differences", "hash_array"]
 
 #: The number of bytes of an array that are hashed at a time: one that is memory-mapped is never read as a whole.
 BLOCK = 1 << 24
-#: Differences that a message names.
-MOST = 4
 
 
 def describe(value: Any) -> Any:

@@ -19,6 +19,7 @@ from gramian.baselines._pair_learning import (
 )
 from gramian.checks import check_number, check_powers
 from gramian.coordinates import Coordinates
+from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance
 from gramian.supervision import GivenPairs
 from gramian.types import Matrix, Vector
@@ -118,8 +119,7 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
-        if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
+        check_n_constraints(self.n_constraints)
         check_number("gamma", self.gamma, least=0, strict=True)
         check_number("max_iter", self.max_iter, least=1, integer=True)
         check_number("tol", self.tol, least=0)

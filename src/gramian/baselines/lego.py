@@ -16,6 +16,7 @@ from gramian.baselines._pair_learning import (
     store_matrix,
 )
 from gramian.checks import check_number, check_powers
+from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._threshold import resolve_calibration
 from gramian.solvers import Ending
@@ -58,7 +59,7 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         The number of steps in the last call.
     bounds_ : tuple of float
         The upper bound for near pairs and the lower bound for far pairs, squared distances; set for labels or signs.
-        `partial_fit` keeps those of the first call.
+        Later calls of `partial_fit` keep them; `bounds` of `partial_fit_pairs` replace them.
     spectrum_ : array, shape (d,)
         The eigenvalues of A, descending.
     threshold_ : float
@@ -110,7 +111,7 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue from the current A with pairs of new labelled samples, or of points.
 
-        The first call is equivalent to `fit`, whose arguments these are.
+        The first call is equivalent to `fit` without `bounds` and `calibration_params`. Later calls keep `bounds_`.
 
         Parameters
         ----------
@@ -141,8 +142,8 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
     ) -> Self:
         """Continue from the current A with new pairs; the first call is equivalent to `fit_pairs`.
 
-        Later calls keep the bounds of the first, and may have a single pair, as may the first one if it has bounds. If
-        all y are equal, `threshold_` is unchanged.
+        Later calls keep `bounds_`, unless they give `bounds`, and may have a single pair, as may the first one if it
+        has bounds. If all y are equal, `threshold_` is unchanged.
 
         Parameters
         ----------
@@ -169,15 +170,13 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
         calibration = resolve_calibration(calibration_params, y)
         resume = hasattr(self, "components_")
-        # Later calls keep the bounds of the first.
         known = resume and hasattr(self, "bounds_")
         given = GivenPairs(pairs, target, sense, y, bounds=read_bounds(bounds), one_kind=known)
         return learn_from_pairs(self, X, given, calibration, resume=resume)
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
-        if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
+        check_n_constraints(self.n_constraints)
         check_number("eta", self.eta, least=0, strict=True)
         check_number("n_epochs", self.n_epochs, least=1, integer=True)
 

@@ -15,7 +15,6 @@ from gramian.baselines._impostors import (
     find_inside,
     find_target_pairs,
     find_violations,
-    lmnn_objective,
     merge_triplets,
     objective_on_triplets,
 )
@@ -39,7 +38,7 @@ from gramian.supervision.tuples import samples_of_indices
 from gramian.types import Matrix, Vector
 from gramian.warn import warn_user
 
-__all__ = ["LMNN", "lmnn_objective"]
+__all__ = ["LMNN"]
 
 #: The widths over which the kink of the hinge is smoothed, in successive rounds.
 WIDTHS = (1.0, 0.1, 0.01)
@@ -62,12 +61,12 @@ class LMNN(LearnedDistance, BaseEstimator):
 
     where j runs over the k targets of i, the nearest samples of its class by the Euclidean distance, and l over all
     samples of other classes. At full rank the problem is convex in W. A factor of W is found by conjugate gradients, in
-    rounds: each minimises over the known triplets, then adds triplets that violate the margin. If two rounds leave most
-    of the objective to unknown ones, as at a low rank, all triplets are taken. Of more than a million, the first rounds
-    take a part, and the others those that are violated or near it. Rounds stop when the objective converges and hardly
-    any of it is due to unknown triplets. The kink of the hinge is smoothed over a width that decreases from 1 to 0.01.
-    Up to 500 features, the scales of the features do not affect the convergence. A round costs O(n² r) for the search,
-    and an iteration O(n d r + m r) for m triplets.
+    rounds: each minimises over the known triplets, then adds triplets that violate the margin. At a low rank, two
+    rounds may leave more than half of the objective to triplets that are not yet known; all triplets are then taken. If
+    these are more than a million, rounds of wider smoothing use a random part, later ones those that are violated or
+    nearly. Rounds stop when the objective converges and hardly any of it is due to unknown triplets. The kink of the
+    hinge is smoothed over a width that decreases from 1 to 0.01. Up to 500 features, the scales of the features do not
+    affect the convergence. A round costs O(n² r) for the search, and an iteration O(n d r + m r) for m triplets.
 
     Parameters
     ----------

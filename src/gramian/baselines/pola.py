@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from gramian.baselines._endings import store_ending
 from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
 from gramian.checks import check_number, check_powers
+from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.solvers import Ending
@@ -119,7 +120,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue from the current (A, b) with pairs of new labelled samples, or of points.
 
-        The first call is equivalent to `fit`, whose arguments these are.
+        The first call is equivalent to `fit` without `calibration_params`.
 
         Parameters
         ----------
@@ -162,8 +163,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
-        if self.n_constraints is not None:
-            check_number("n_constraints", self.n_constraints, least=1, integer=True, also=(None,))
+        check_n_constraints(self.n_constraints)
         check_number("n_epochs", self.n_epochs, least=1, integer=True)
 
     def _set_threshold_from(

@@ -26,6 +26,7 @@ __all__ = [
     "check_flag",
     "check_labels_given",
     "check_metric_settings",
+    "check_n_constraints",
     "check_scale",
     "resolve_part",
     "resolve_rank",
@@ -181,8 +182,13 @@ def check_metric_settings(learner: Any) -> None:
     for name in ("warm_start", "balanced"):
         check_flag(name, getattr(learner, name))
     check_class_weight(learner.class_weight)
-    if learner.n_constraints is not None:
-        check_number("n_constraints", learner.n_constraints, least=1, integer=True, also=(None,))
+    check_n_constraints(learner.n_constraints)
+
+
+def check_n_constraints(n_constraints: Any) -> None:
+    """Raise a ValueError unless the number of constraints is None, or an integer of at least 1."""
+    if n_constraints is not None:
+        check_number("n_constraints", n_constraints, least=1, integer=True, also=(None,))
 
 
 def resolve_regularisation(learner: Any) -> Any:

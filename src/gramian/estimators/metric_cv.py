@@ -283,7 +283,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
 
     def _store(self, learner: MetricLearner) -> None:
         """Set the attributes of a fitted learner."""
-        for name in ("threshold_", "bounds_", "choice_", "tuple_size_", "classes_"):
+        for name in ("threshold_", "bounds_", "choice_", "tuple_size_"):
             self.__dict__.pop(name, None)
         self.best_estimator_ = learner
         own = {name: value for name, value in vars(learner).items() if name.endswith("_") and name[0] != "_"}
