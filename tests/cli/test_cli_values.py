@@ -9,7 +9,7 @@ import pytest
 from cli_files import make_frame
 
 pytest.importorskip("typer")
-from gramian.cli import mapping
+from gramian.cli import formats, mapping
 from gramian.cli.app import run
 from gramian.cli.embedding import read_numbers
 from gramian.cli.formats import Block
@@ -212,3 +212,25 @@ def test_a_file_of_numbers_far_from_zero_is_mapped_as_it_was_read(rng, tmp_path,
     capfd.readouterr()
     assert run(["transform", "model.skops", "text.csv"]) == 1
     assert "'t' of text.csv holds numbers, but 'oops' in line 2" in " ".join(capfd.readouterr().err.split())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_columns_that_are_kept_may_begin_with_missing_cells(kind, folder, monkeypatch):
+    monkeypatch.setattr(formats, "BLOCK_ROWS", 30)
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 1024)
+    days, words = [None] * 60 + [date(2020, 1, 1)] * 30, [None] * 60 + ["oak"] * 30
+    counts = [None] * 60 + list(range(30))
+    frame = pd.DataFrame({"day": days, "word": words, "count": pd.array(counts, "Int64")})
+    frame = pd.concat([pd.read_csv(folder / "data.csv", dtype={"code": str}), frame], axis=1)
+    path, keep = folder / f"late.{kind}", ["--keep", "day", "--keep", "word", "--keep", "count", "--keep", "code"]
+    getattr(frame, f"to_{kind}")(path, index=False)
+    for out in (folder / "late-map.parquet", folder / "late-map.csv"):
+        assert run(["transform", str(folder / "m.skops"), str(path), *keep, "-o", str(out)]) == 0
+    found = pd.read_parquet(folder / "late-map.parquet")
+    assert found["day"].isna()[:60].all()
+    assert [str(day) for day in found["day"][60:]] == ["2020-01-01"] * 30
+    assert [int(count) for count in found["count"][60:]] == list(range(30))
+    lines = (folder / "late-map.csv").read_text().splitlines()
+    assert lines[1].startswith(',,,"' if kind == "csv" else ",,,")
+    assert '"oak",' in lines[61]
+    assert pd.read_csv(folder / "late-map.csv", dtype=str)["count"].tolist()[60:] == [str(i) for i in range(30)]

@@ -40,7 +40,7 @@ def embed_file(path: Path, out: Path, components: str, pairs: bool, seed: int) -
                     "has as many rows as columns. For lines 'first,second,distance' give --pairs."
                 )
             model.fit(numbers)
-    with replaced_at_the_end(out) as part, open_writer(part, out.suffix) as writer:
+    with replaced_at_the_end(out) as part, open_writer(part, out.suffix, {}) as writer:
         writer.write(name_columns(Mapped(model.embedding_, None)))
     n, r = model.embedding_.shape
     say(f"{n:,} samples in {r} dimensions, stress {model.stress_:.3g} (0 is perfect): {out}")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.cli.formats import kind_of, read_blocks
+from gramian.cli.formats import kind_of, open_parquet, read_blocks
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import load_model, reading_of, report_unseen
 from gramian.cli.screen import print_table, say
@@ -37,11 +37,23 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     check_folder(out, model_path, path)
     model = load_model(model_path)
     reading = reading_of(model, path, reading)
-    with replaced_at_the_end(out) as part, open_writer(part, out.suffix) as writer:
+    types = kept_types(path, keep, reading)
+    with replaced_at_the_end(out) as part, open_writer(part, out.suffix, types) as writer:
         for mapped in map_blocks(model, path, keep, reading):
             writer.write(name_columns(mapped))
     say(f"{writer.n_rows:,} rows, {writer.n_columns} columns: {out}")
     return writer.n_rows
+
+
+def kept_types(path: Path, keep: list[str], reading: Reading) -> dict[str, Any]:
+    """Return the Arrow types of columns that are copied: those of a Parquet file, and texts."""
+    import pyarrow as pa
+
+    types = dict.fromkeys(keep, pa.string())
+    if kind_of(path) == "parquet":
+        schema = open_parquet(path).schema_arrow
+        types |= {each.name: each.type for each in schema if each.name in types and each.name not in reading.texts}
+    return types
 
 
 class Mapped(NamedTuple):
@@ -134,10 +146,13 @@ def replaced_at_the_end(out: Path) -> Iterator[Path]:
 
 
 class Writer:
-    """Writes DataFrames, one after the other, to a CSV, Parquet or NPZ file."""
+    """Writes DataFrames, one after the other, to a CSV, Parquet or NPZ file.
 
-    def __init__(self, path: Path, suffix: str) -> None:
-        self.path, self.suffix = path, suffix
+    `types` are the Arrow types of columns that the first DataFrame does not tell: all of its cells may be missing.
+    """
+
+    def __init__(self, path: Path, suffix: str, types: dict[str, Any]) -> None:
+        self.path, self.suffix, self.types = path, suffix, types
         self.n_rows = self.n_columns = 0
         self._file: Any = None
         self._held: list[Any] = []
@@ -152,11 +167,12 @@ class Writer:
         if self.suffix == ".npz":
             self._held.append(frame)
             return
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        types = {name: self.types.get(name) or pa.from_numpy_dtype(frame[name].dtype) for name in frame.columns}
+        table = pa.Table.from_pandas(frame, schema=pa.schema(types), preserve_index=False)
         if self._file is None:
             open_file = pq.ParquetWriter if self.suffix == ".parquet" else csv.CSVWriter
             self._file = open_file(str(self.path), table.schema)
-        self._file.write_table(table.cast(self._file.schema) if self.suffix == ".parquet" else table)
+        self._file.write_table(table)
 
     def close(self) -> None:
         """End the file."""
@@ -174,9 +190,9 @@ class Writer:
 
 
 @contextlib.contextmanager
-def open_writer(path: Path, suffix: str) -> Iterator[Writer]:
+def open_writer(path: Path, suffix: str, types: dict[str, Any]) -> Iterator[Writer]:
     """Return a context with a writer of rows."""
-    writer = Writer(path, suffix)
+    writer = Writer(path, suffix, types)
     try:
         yield writer
     finally:
