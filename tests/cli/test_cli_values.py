@@ -234,3 +234,13 @@ def test_columns_that_are_kept_may_begin_with_missing_cells(kind, folder, monkey
     assert lines[1].startswith(',,,"' if kind == "csv" else ",,,")
     assert '"oak",' in lines[61]
     assert pd.read_csv(folder / "late-map.csv", dtype=str)["count"].tolist()[60:] == [str(i) for i in range(30)]
+
+
+def test_a_missing_text_in_an_npz_file_is_empty(folder):
+    frame = pd.read_csv(folder / "data.csv").assign(note=[None, "oak", *["elm"] * 88])
+    frame.to_csv(folder / "notes.csv", index=False)
+    frame.to_parquet(folder / "notes.parquet")
+    for name in ("notes.csv", "notes.parquet"):
+        out = folder / "notes.npz"
+        assert run(["transform", str(folder / "m.skops"), str(folder / name), "--keep", "note", "-o", str(out)]) == 0
+        assert np.load(out)["note"][:3].tolist() == ["", "oak", "elm"]

@@ -142,7 +142,12 @@ def transform(
     data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="A file .csv, .parquet or .npz.")] = Path("map.csv"),
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column to copy; may be repeated.", show_default=False)
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to copy; may be repeated. A missing text is empty in an NPZ file.",
+            show_default=False,
+        ),
     ] = None,
     encoding: Encoding = "utf8",
 ) -> None:

@@ -181,12 +181,17 @@ class Writer:
 
             frame = pd.concat(self._held, ignore_index=True)
             own = [name for name in frame.columns if str(name)[0] == "z" and str(name)[1:].isdigit()]
-            others = {str(name): frame[name].to_numpy() for name in frame.columns if name not in own}
-            others = {name: column.astype(str) if column.dtype == object else column for name, column in others.items()}
+            others = {str(name): plain_cells(column) for name, column in frame.drop(columns=own).items()}
             with open(self.path, "wb") as file:
                 np.savez(file, Z=frame[own].to_numpy(), **others)
         if self._file is not None:
             self._file.close()
+
+
+def plain_cells(column: Any) -> Any:
+    """Return a column of a DataFrame as numbers, dates or texts, (n,); a text that is missing is empty."""
+    cells = column.to_numpy()
+    return np.where(column.isna(), "", cells).astype(str) if cells.dtype == object else cells
 
 
 @contextlib.contextmanager
