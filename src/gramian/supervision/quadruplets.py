@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
-
 from gramian.measurements import Quadruplets
 from gramian.objective import Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_quadruplets
 from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import (
-    LARGEST_SHRINKAGE,
-    MARGIN,
-    TRIPLET_PENALTY,
-    TRIPLET_SHRINKAGE,
     bring_near_one,
-    mean_weight,
+    margin_mean,
     rescale_far_pairs,
+    tuple_penalty,
+    tuple_shrinkage,
     validate_weighted,
 )
 from gramian.types import Matrix
@@ -78,17 +74,15 @@ class GivenQuadruplets(Supervision):
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the weighted mean over quadruplets of ½ max(0, margin - prediction)²."""
-        m, dtype = len(self), situation.features.dtype
-        weight = mean_weight(self.sample_weight, m, dtype)
-        return [Term(Quadruplets(self.quadruplets), np.full(m, MARGIN, dtype), sense=np.full(m, 1), weight=weight)]
+        return [margin_mean(Quadruplets(self.quadruplets), self.sample_weight, situation.features.dtype)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0.1 d/m: few quadruplets hardly move the distance."""
-        return TRIPLET_PENALTY * n_features / len(self)
+        return tuple_penalty(len(self), n_features)
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return 1.5 d/m, but at most 0.2."""
-        return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)
+        return tuple_shrinkage(len(self), len(start))
 
     def summary(self) -> dict[str, Any]:
         """Return the number of points of a tuple, so that the estimator judges quadruplets."""

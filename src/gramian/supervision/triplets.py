@@ -11,7 +11,7 @@ from gramian.checks import as_numbers, validate_weight
 from gramian.coordinates import unit_of
 from gramian.extremes import largest
 from gramian.images import pair_distances
-from gramian.measurements import Triplets
+from gramian.measurements import Quadruplets, Triplets
 from gramian.objective import Margins, Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_triplets
@@ -21,19 +21,17 @@ from gramian.supervision.tuples import TUPLES
 from gramian.types import Matrix, Vector
 
 __all__ = [
-    "LARGEST_SHRINKAGE",
     "MARGIN",
-    "TRIPLET_PENALTY",
-    "TRIPLET_SHRINKAGE",
     "GivenTriplets",
     "Weighted",
     "bring_near_one",
+    "margin_mean",
     "margin_term",
-    "mean_weight",
     "rescale_far_pairs",
     "rescale_to_margin",
     "scale_to_distances",
-    "triplet_term",
+    "tuple_penalty",
+    "tuple_shrinkage",
     "validate_weighted",
 ]
 
@@ -82,15 +80,15 @@ class GivenTriplets(Supervision):
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)²."""
-        return [triplet_term(self.triplets, situation.features.dtype, self.sample_weight)]
+        return [margin_mean(Triplets(self.triplets), self.sample_weight, situation.features.dtype)]
 
     def default_penalty(self, rank: int, n_features: int) -> float:
         """Return 0.1 d/m: few triplets hardly move the distance."""
-        return TRIPLET_PENALTY * n_features / len(self)
+        return tuple_penalty(len(self), n_features)
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return 1.5 d/m, but at most 0.2."""
-        return min(TRIPLET_SHRINKAGE * len(start) / len(self), LARGEST_SHRINKAGE)
+        return tuple_shrinkage(len(self), len(start))
 
     def summary(self) -> dict[str, Any]:
         """Return the number of points of a tuple, so that the estimator judges triplets."""
@@ -119,16 +117,21 @@ def validate_weighted(indices: Matrix, sample_weight: Any) -> Weighted:
     return Weighted(indices[weight > 0], weight[weight > 0])
 
 
-def mean_weight(weight: Vector | None, m: int, dtype: np.dtype) -> Vector:
-    """Return weights (m,) of sum 1, so that a term is a weighted mean; equal ones if None is given."""
-    return np.full(m, 1 / m, dtype) if weight is None else (weight / weight.sum()).astype(dtype)
+def margin_mean(measurement: Triplets | Quadruplets, weight: Vector | None, dtype: np.dtype) -> Term:
+    """Return the mean of ½ max(0, MARGIN - prediction)² over m triplets or quadruplets, with weights (m,) if given."""
+    m = len(measurement)
+    share = np.full(m, 1 / m, dtype) if weight is None else (weight / weight.sum()).astype(dtype)
+    return Term(measurement, np.full(m, MARGIN, dtype), sense=np.full(m, 1), weight=share)
 
 
-def triplet_term(triplets: Matrix, dtype: np.dtype, weight: Vector | None = None) -> Term:
-    """Return the weighted mean of ½ max(0, MARGIN - prediction)² over triplets (m, 3)."""
-    m = len(triplets)
-    target = np.full(m, MARGIN, dtype)
-    return Term(Triplets(triplets), target, sense=np.full(m, 1), weight=mean_weight(weight, m, dtype))
+def tuple_penalty(m: int, n_features: int) -> float:
+    """Return the default penalty 0.1 d/m of m triplets or quadruplets on d features."""
+    return TRIPLET_PENALTY * n_features / m
+
+
+def tuple_shrinkage(m: int, n_features: int) -> float:
+    """Return the default shrinkage 1.5 d/m of m triplets or quadruplets on d features, at most 0.2."""
+    return min(TRIPLET_SHRINKAGE * n_features / m, LARGEST_SHRINKAGE)
 
 
 def margin_term(neighbours: Neighbours, pull: float, anchor_weight: Vector | None = None) -> Margins:
