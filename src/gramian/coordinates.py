@@ -142,8 +142,8 @@ class Coordinates:
     ) -> Coordinates:
         """Return centred coordinates of samples (n, d) in units near 1; in their span if `in_span` is True.
 
-        Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is that
-        of a stream.
+        Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is the
+        unit of the samples, if known.
         """
         data = data_unit_of(X) if unit is None else unit
         if in_span and scipy.sparse.issparse(X):

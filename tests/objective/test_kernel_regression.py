@@ -128,6 +128,12 @@ def test_pieces_and_threads_give_the_same_bits(rng):
             np.testing.assert_array_equal(evaluation.gradient, evaluations[0].gradient)
 
 
+def test_the_value_at_zero_is_that_of_an_evaluation_there(y, rng):
+    term = KernelRegression(y, anchors=rng.permutation(60)[:40], weight=rng.random(40))
+    expected = term.value_and_slopes(term.predict(np.zeros((60, 2)))).value
+    assert term.value_at_zero() == pytest.approx(expected, rel=1e-13)
+
+
 def test_mistakes_are_named(y):
     with pytest.raises(ValueError, match="expected finite numbers"):
         KernelRegression([0.0, np.nan])

@@ -184,6 +184,15 @@ def test_anchors_grow_from_round_to_round():
     assert sizes[-1] < 20_000
 
 
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_the_value_at_zero_is_that_of_an_evaluation_there(labels, power, rng):
+    anchors = rng.permutation(60)[:40]
+    term = Neighbourhoods(labels, anchors=anchors, weight=rng.random(40), power=power)
+    Z = np.zeros((60, 2))
+    assert term.value_at_zero() == pytest.approx(term.value_and_slopes(term.predict(Z)).value, rel=1e-13)
+    assert Problem([Block(Array(rng.standard_normal((60, 3))), [term])]).value_at_zero == term.value_at_zero()
+
+
 def test_mistakes_are_named(labels):
     with pytest.raises(ValueError, match="at least two classes"):
         Neighbourhoods(np.zeros(5, int))

@@ -38,10 +38,11 @@ MOST_DIRECTIONS = 1000
 
 
 class Validated(NamedTuple):
-    """Samples (n, d), an array or a sparse matrix, and their supervision, both validated."""
+    """Validated samples (n, d), an array or a sparse matrix, with their supervision and their largest |x|."""
 
     X: Any
     supervision: Supervision
+    largest: float
 
 
 def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds: Any = None) -> Supervision:
@@ -93,7 +94,7 @@ def validate_samples(
     check_loss(learner.loss, supervision)
     if learner.n_components is None:
         check_directions(X, in_span)
-    check_samples(X, 2 if supervision.from_labels else 4, learner._resolve_execution(X))
+    largest = check_samples(X, 2 if supervision.from_labels else 4, learner._resolve_execution(X))
     supervision = supervision.validate(X.shape[0])
     tuples = {name: getattr(supervision, name, None) for name in TUPLES.values()}
     # A call of a stream may have duplicates only; rows of blocks are not on the driver.
@@ -103,7 +104,7 @@ def validate_samples(
             check_tuples_differ(X, index, name)
     if supervision.from_labels and not checked:
         warn_of_targets(supervision.labels)
-    return Validated(X, supervision)
+    return Validated(X, supervision, largest)
 
 
 def check_directions(X: Any, in_span: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gramian.coordinates import Coordinates
+from gramian.coordinates import Coordinates, data_unit_of
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._blend import learn_plan
 from gramian.estimators._blocks import gather_beside, name_target, open_data
@@ -359,14 +359,14 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
         flags = {"reset": reset, "checked": checked, "in_span": in_span}
-        samples, supervision = validate_samples(self, X, supervision, **flags)
+        samples, supervision, size = validate_samples(self, X, supervision, **flags)
         note_scale(self, samples, resume=resume)
         journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
         rng = self._make_generator()
         if checkpoint is not None:
             checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
         with journal.phase("coordinates"):
-            unit = stream_unit(self, samples) if resume else None
+            unit = stream_unit(self, samples) if resume else data_unit_of(samples, size)
             coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution, unit=unit)
         given = {"labels": supervision.labels, "signed": supervision.signed}
         situation = Situation(coordinates.features, rng, execution, coordinates, **given)

@@ -239,6 +239,12 @@ def call_value_and_slopes(term: Summand, prediction: Any) -> Assessment:
     return term.value_and_slopes(prediction)
 
 
+def call_value_at_zero(term: Summand, Z: Matrix) -> float:
+    """Return the value of a term at the image Z = 0; costly terms know it without an evaluation."""
+    known = getattr(term, "value_at_zero", None)
+    return term.value_and_slopes(term.predict(Z)).value if known is None else known()
+
+
 def call_weigh(term: Summand, weights: Any, Z: Matrix) -> Matrix:
     """Return S with Xᵀ S = M G of a term."""
     return term.weigh(weights, Z)
@@ -285,7 +291,7 @@ def evaluate(block: Block, *, frame: Matrix, root: Matrix | None) -> tuple[State
 def evaluate_at_zero(block: Block) -> tuple[None, float]:
     """Sum the block's value at W = 0."""
     Z = np.zeros((block.features.shape[0], 1), block.features.dtype)
-    return None, block.assess(Z, block.predict(Z))[1].value
+    return None, sum_totals(block.team.map(call_value_at_zero, block.terms, repeat(Z)))
 
 
 def pull(block: Block, state: State) -> tuple[None, Matrix]:

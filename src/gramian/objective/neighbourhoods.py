@@ -120,6 +120,12 @@ class Neighbourhoods(SoftmaxTerm):
         value = loss if self.power == 0 else -np.expm1(-self.power * loss) / self.power
         return Assessment(float(self.rows.weight @ value), Slopes(prediction, self.sorting.restore(S)), scale)
 
+    def value_at_zero(self) -> float:
+        """Return the value where all distances are 0: p_i is the share of the class of i among the other samples."""
+        counts = np.bincount(self.labels)[self.labels[self.anchors]]
+        loss = np.log((len(self.labels) - 1) / (counts - 1))
+        return float(self.weight @ (loss if self.power == 0 else -np.expm1(-self.power * loss) / self.power))
+
     def weigh(self, weights: Slopes | Bend, Z: Matrix) -> Matrix:
         """Return L Z, shape (N, k), for slopes or Gauss-Newton weights."""
         if isinstance(weights, Slopes) and (weights.Z is Z or np.array_equal(weights.Z, Z)):

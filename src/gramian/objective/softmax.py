@@ -80,6 +80,10 @@ class SoftmaxTerm(ABC):
     def select(self, rows: Rows) -> Self:
         """Return the term of some anchors, with their weights."""
 
+    @abstractmethod
+    def value_at_zero(self) -> float:
+        """Return the value where all distances are 0."""
+
     @property
     def order(self) -> Vector:
         """The order of the anchors in which pieces are cut."""
@@ -92,7 +96,8 @@ class SoftmaxTerm(ABC):
         summand: Any = self
         if count == 0:
             return Pieces([summand], [Group(summand, 1)])
-        parts: list[Any] = [self.select(self.order[cut]) for cut in cut_evenly(len(self), count)]
+        order = self.order
+        parts: list[Any] = [self.select(order[cut]) for cut in cut_evenly(len(self), count)]
         return Pieces(parts, [Group(part, 1) for part in parts])
 
     def with_loss(self, loss: Loss) -> Self:

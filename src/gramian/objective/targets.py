@@ -90,6 +90,11 @@ class KernelRegression(SoftmaxTerm):
         scale = float(self.weight @ (residuals**2 + 4 * min(top, 1.0) * np.abs(residuals) * np.ptp(self.y)))
         return Assessment(value, Slopes(Z, S), scale)
 
+    def value_at_zero(self) -> float:
+        """Return the value where all distances are 0: p_i is the mean of the other targets."""
+        y = self.y[self.anchors]
+        return float(self.weight @ ((self.y.sum() - y) / (len(self.y) - 1) - y) ** 2)
+
     def weigh(self, weights: Slopes | Bend, Z: Matrix) -> Matrix:
         """Return L Z, shape (N, k), for slopes or Gauss-Newton weights."""
         if isinstance(weights, Slopes) and (weights.Z is Z or np.array_equal(weights.Z, Z)):

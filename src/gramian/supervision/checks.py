@@ -112,12 +112,16 @@ def validate_anchor_weight(sample_weight: Any, labels: Vector) -> Vector | None:
     return weight
 
 
-def check_samples(X: Any, power: int = 2, execution: Execution | None = None) -> None:
-    """Raise a ValueError if the samples (n, d) all coincide, or if powers of their entries overflow or underflow."""
+def check_samples(X: Any, power: int = 2, execution: Execution | None = None) -> float:
+    """Return the largest entry of samples (n, d) in absolute value; one pass.
+
+    Raises a ValueError if the samples all coincide, or if powers of their entries overflow or underflow.
+    """
     extremes = extremes_of(X, None if execution is None else execution_for(X, execution))
     check_size("X", extremes.largest, power)
     if extremes.constant:
         raise ValueError(f"all {X.shape[0]} samples of X coincide: no distance can be learned from them.")
+    return extremes.largest
 
 
 def read_labels(y: Any, name: str = "y") -> Any:
