@@ -196,7 +196,7 @@ def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path, any
     any_dtype = any_dtype or "csv" in (format_of(file), format_of(name))
     for what, own, other in zip(Layout._fields, layout, first, strict=True):
         if own != other and not (what == "dtype" and any_dtype):
-            more = ", or set dtype=" if what == "dtype" else ""
+            more = ", or set dtype='float64'" if what == "dtype" else ""
             raise ValueError(f"{file} has {what} {own}, but {name} has {other}. Give tables of one kind{more}.")
 
 
