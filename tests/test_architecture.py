@@ -17,7 +17,7 @@ from gramian.supervision import SUPERVISIONS, Supervision
 
 SOURCE = Path(gramian.__file__).parent
 LAYERS = [
-    {"_kernels", "interrupts", "types", "warn"},
+    {"_kernels", "atomic", "interrupts", "types", "warn"},
     {"extremes"},
     {"checks"},
     {"_checkpoints", "tables"},

@@ -446,6 +446,23 @@ def run_script(name, path, after, by, script=SCRIPT):
     return lines, process.returncode
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_a_link_stays_a_link(rng, tmp_path):
+    X, y = labelled(rng, 30)
+    target, link = tmp_path / "elsewhere" / "state.npz", tmp_path / "link.npz"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    model = KernelLearner(2, max_iter=9, random_state=0)
+    whole = clone(model).fit(X, y)
+    with pytest.raises(Stop):
+        model.set_params(checkpoint=link, callback=StopAt(3)).fit(X, y)
+    assert link.is_symlink()
+    assert target.is_file()
+    assert_same_fit(model.set_params(callback=None).fit(X, y), whole)
+    assert link.is_symlink()
+    assert os.listdir(target.parent) == []
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(("name", "by"), [("metric", getattr(signal, "SIGKILL", None)), ("regressor", signal.SIGINT)])
 @pytest.mark.filterwarnings("ignore:not converged")
@@ -458,7 +475,7 @@ def test_processes_that_are_killed(tmp_path, name, by):
     else:
         assert code == -by
     records = []
-    (tmp_path / "state.npz.~abc.part").write_bytes(b"left by a process that was killed")
+    (tmp_path / ".state.npz.~abc.part").write_bytes(b"left by a process that was killed")
     model = clone(MODELS[name]).set_params(checkpoint=path, callback=records.append).fit(X, y)
     assert_same_fit(model, clone(MODELS[name]).fit(X, y))
     # Eight lines are those of iterations 0 to 7; the state after iteration 6 was written before the last of them.

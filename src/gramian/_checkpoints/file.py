@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from gramian.atomic import follow_link, part_prefix, replace_file
 
 __all__ = ["CheckpointDamaged", "Stored", "check_place", "read_file", "write_file"]
 
@@ -29,17 +29,14 @@ class Stored(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-#: Between the name of a checkpoint and the rest of the name of a part of it, which is written.
-PART = ".~"
-
-
 def check_place(path: Path) -> None:
-    """Raise an OSError that names the path unless a file can be made in its folder."""
-    folder = path.parent
+    """Raise an OSError that names the path unless a file can be made in its folder; that of its target, for a link."""
+    target = follow_link(path)
+    folder = target.parent
     if not folder.is_dir():
         raise FileNotFoundError(f"checkpoint={str(path)!r}: the folder {str(folder)!r} does not exist. Make it first.")
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=f"{path.name}{PART}", suffix=".part"):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=part_prefix(target), suffix=".part"):
             pass
     except OSError as error:
         raise type(error)(
@@ -53,17 +50,8 @@ def write_file(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]
     text = json.dumps({"kind": KIND, "format": FORMAT, **header}).encode()
     # No other keyword, such as allow_pickle: older versions of NumPy would store it as one more array.
     keywords: Any = {HEADER: np.frombuffer(text, np.uint8), **arrays}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}{PART}", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as part:
-            np.savez(part, **keywords)
-            part.flush()
-            os.fsync(part.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
+    with replace_file(path) as stream:
+        np.savez(stream, **keywords)
 
 
 def read_file(path: Path) -> Stored:

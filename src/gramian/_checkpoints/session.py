@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gramian._checkpoints.encoding import Decoder, Encoder
-from gramian._checkpoints.file import PART, Stored, write_file
+from gramian._checkpoints.file import Stored, write_file
+from gramian.atomic import follow_link, part_prefix
 from gramian.types import Matrix
 from gramian.warn import warn_user
 
@@ -239,8 +240,12 @@ class Checkpoint:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a file, if there is one, and the partial files of processes that were killed while they wrote it."""
-    for each in (path, *path.parent.glob(f"{escape(path.name + PART)}*.part")):
+    """Remove a file, if there is one, and the temporary files of processes that were killed while they wrote it.
+
+    A link stays; its target is removed.
+    """
+    target = follow_link(path)
+    for each in (target, *target.parent.glob(f"{escape(part_prefix(target))}*.part")):
         each.unlink(missing_ok=True)
 
 
