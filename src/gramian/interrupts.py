@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 
-__all__ = ["interrupts_raised", "may_end_quietly"]
+__all__ = ["INTERRUPTED", "interrupts_raised", "may_end_quietly"]
+
+#: The message of a minimisation that ended so.
+INTERRUPTED = "interrupted by Ctrl-C"
 
 #: A second Ctrl-C within this number of seconds is raised, so that a program with many fits can be ended.
 SECONDS = 3.0

@@ -19,6 +19,7 @@ from gramian import (
     SubspaceTracker,
     interrupts,
 )
+from gramian.estimators._restarts import Restarts
 
 
 class Interrupt:
@@ -76,6 +77,27 @@ def test_the_best_point_so_far_is_kept(rng, model, make):
     stopped = type(model)(**{**model.get_params(), "callback": lambda record: record.iteration == 3}).fit(*data)
     np.testing.assert_array_equal(model.factor_, stopped.factor_)
     np.testing.assert_array_equal(model.history_["cost"], stopped.history_["cost"])
+
+
+def test_the_best_start_so_far_is_kept(rng, monkeypatch):
+    X = rng.standard_normal((60, 6))
+    y = rng.standard_normal(60) + 3
+    expected = PSDRegressor(2, n_init=3, random_state=0).fit(X, y)
+    solve, calls = Restarts.solve, []
+
+    def interrupt_the_third(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return solve(self, *arguments)
+
+    monkeypatch.setattr(Restarts, "solve", interrupt_the_third)
+    model = PSDRegressor(2, n_init=9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"interrupted in start 4: the best one so far is kept"):
+        model.fit(X, y)
+    assert not model.converged_
+    assert model.message_ == "interrupted by Ctrl-C"
+    np.testing.assert_array_equal(model.factor_, expected.factor_)
 
 
 def test_a_second_one_is_raised(rng):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.features import Identity
 from gramian.geometries import Geometry
+from gramian.interrupts import INTERRUPTED, may_end_quietly
 from gramian.objective import Problem
 from gramian.solvers import Ending, Journal, Result, Solver, minimize
 from gramian.solvers.solver import is_perfect
 from gramian.starts import initial_factor
 from gramian.types import Matrix
+from gramian.warn import warn_user
 
 __all__ = ["BestResult", "Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
 
@@ -131,7 +135,13 @@ class Restarts(NamedTuple):
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
         while n_starts < most and best.ending in ENDED and not is_perfect(best.cost, perfect_cost):
             n_starts += 1
-            found = rough.solve(problem, best.point.G.shape[1], journal)
+            try:
+                found = rough.solve(problem, best.point.G.shape[1], journal)
+            except KeyboardInterrupt:
+                if not (journal.keeps_best and may_end_quietly()):
+                    raise
+                warn_user(f"interrupted in start {n_starts}: the best one so far is kept.", ConvergenceWarning)
+                return BestResult(replace(best, ending=Ending.HALTED, message=INTERRUPTED), n_starts)
             size = abs(best.cost)
             if found.cost < best.cost - rough.tol * size:
                 best, n_same = polish(point=found.point), 0

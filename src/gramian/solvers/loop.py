@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian.checks import check_number
 from gramian.geometries import Point
-from gramian.interrupts import may_end_quietly
+from gramian.interrupts import INTERRUPTED, may_end_quietly
 from gramian.objective import Evaluation, Problem
 from gramian.solvers.growing import Growing
 from gramian.solvers.journal import Callback, Journal
@@ -106,7 +106,6 @@ class Verdict(NamedTuple):
 
 
 GO_ON = Verdict(None)
-INTERRUPTED = "interrupted by Ctrl-C"
 
 
 class Checked(NamedTuple):
