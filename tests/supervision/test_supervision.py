@@ -192,9 +192,6 @@ class Quantiles(Supervision):
         target = (self.y[self.pairs[:, 0]] - self.y[self.pairs[:, 1]]) ** 2
         return [Term(Pairs(self.pairs), target)]
 
-    def default_penalty(self, rank, n_features):
-        return 0.0
-
 
 def test_supervision_of_one_s_own_is_learned_from(rng):
     X, _ = load_iris(return_X_y=True)

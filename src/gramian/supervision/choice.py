@@ -126,15 +126,11 @@ class LabelChoice(Supervision):
         return [*plans, Plan("euclid", (still,), "identity")]
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
-        """Begin with triplets: a stream continues with them."""
+        """Begin with triplets; a fit begins with the stages of a plan instead."""
         assert self.triplets is not None
         return self.triplets.begin(situation, start, resume=resume)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> Sequence[Summand]:
-        """Return the terms of triplets, by which a stream continues."""
+        """Return the terms of triplets; a fit takes those of the stages of a plan instead."""
         assert self.triplets is not None
         return self.triplets.terms(situation, factor, index)
-
-    def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0; each plan has its own."""
-        return 0.0

@@ -12,7 +12,7 @@ from gramian.images import squared_distances
 from gramian.objective import Margins, Term
 from gramian.situation import Situation
 from gramian.supervision.checks import validate_anchor_weight, validate_labels
-from gramian.supervision.pairs import SIGN_PENALTY, Bounds, GivenPairs
+from gramian.supervision.pairs import Bounds, GivenPairs
 from gramian.supervision.sampling import (
     Neighbours,
     labelled_pairs,
@@ -340,8 +340,3 @@ class LabelPairs(Supervision):
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Raise a TypeError: pairs that are drawn anew would have other bounds in every round."""
         raise TypeError("pairs have no bounds yet. Ask the supervision that begin returns for its terms.")
-
-    def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0.15 (d/m)² but at most d/m, as for given pairs with signs."""
-        ratio = n_features / len(self)
-        return min(ratio, SIGN_PENALTY * ratio**2)

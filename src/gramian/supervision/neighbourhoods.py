@@ -178,10 +178,6 @@ class LabelNeighbourhoods(Supervision):
         effective = n if weight is None else np.sum(weight) ** 2 / np.sum(np.square(weight))
         return trace_penalty_weight(situation, start, self.strength * PRICE * n / float(effective))
 
-    def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0: the start only begins the search."""
-        return 0.0
-
 
 @dataclass(frozen=True, eq=False)
 class LabelStart(Supervision):
@@ -239,7 +235,3 @@ class LabelStart(Supervision):
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Neighbourhoods]:
         """Return the neighbourhoods of some anchors."""
         return [self.neighbourhoods.draw(index, TRIED)]
-
-    def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0."""
-        return 0.0

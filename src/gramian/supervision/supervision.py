@@ -148,9 +148,9 @@ class Supervision(ABC):
         Indices of samples are positions in the subset of the round, where it has one.
         """
 
-    @abstractmethod
     def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return the default of `regularisation`: the weight of the penalty on leaving the start."""
+        """Return the default of `regularisation`: the weight of the penalty on leaving the start; 0 by default."""
+        return 0.0
 
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the default of `shrinkage`: the weight of the penalty tr(W)/tr(W₀), for the start (d, r)."""

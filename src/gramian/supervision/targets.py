@@ -194,7 +194,3 @@ class Targets(Supervision):
     def default_shrinkage(self, situation: Situation, start: Matrix) -> float:
         """Return the weight of the penalty tr(W) · strength · d/n · the mean variance of a feature."""
         return trace_penalty_weight(situation, start, self.strength * PRICE)
-
-    def default_penalty(self, rank: int, n_features: int) -> float:
-        """Return 0: the start only begins the search."""
-        return 0.0
