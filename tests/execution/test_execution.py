@@ -210,15 +210,36 @@ def test_the_first_failure_is_raised_whichever_thread_met_it():
             Threads(3).share(fail_slowly, [(k,) for k in range(8)])
 
 
-def test_items_that_stay_in_the_calling_thread_do_not_keep_the_others_waiting():
-    def wait_for_the_other(mine, other):
-        mine.set()
-        assert other.wait(10)
+def test_small_blocks_are_worked_on_beside_a_large_one_that_shares_its_pieces():
+    execution, done = Threads(2), threading.Event()
+
+    def work_on(block):
+        if block == "small":
+            done.set()
+        else:
+            assert execution.share(abs, [(-1,), (-2,), (-3,)]) == [1, 2, 3]
+            assert done.wait(10)
         return threading.current_thread() is threading.main_thread()
 
-    first, second = threading.Event(), threading.Event()
-    items = [(second, first), (first, second)]
-    assert Threads(2).share(wait_for_the_other, items, here=[1]) == [False, True]
+    assert execution.share(work_on, [("small",), ("large",)], here=[1]) == [False, True]
+
+
+def test_small_blocks_beside_one_that_shares_nothing_come_after_it():
+    execution, seen = Threads(2), []
+    assert execution.share(seen.append, [("small",), ("large",)], here=[1]) == [None, None]
+    assert seen == ["large", "small"]
+    assert not execution.postponed.waiting
+
+
+def test_nothing_stays_postponed_after_a_failure():
+    def fail(block):
+        raise KeyboardInterrupt if block == "large" else ValueError
+
+    execution = Threads(2)
+    with pytest.raises(KeyboardInterrupt):
+        execution.share(fail, [("small",), ("large",)], here=[1])
+    assert not execution.postponed.waiting
+    assert execution.share(abs, [(-1,), (-2,)]) == [1, 2]
 
 
 @executions

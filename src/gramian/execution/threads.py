@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, cached_property, partial
-from threading import Lock
+from threading import Lock, local
 from time import thread_time
 from typing import Any
 
@@ -81,6 +81,11 @@ class Threads:
         """The seconds of work on blocks beside larger ones."""
         return Durations(SHORTEST)
 
+    @cached_property
+    def postponed(self) -> Postponed:
+        """The small blocks that wait until threads are idle."""
+        return Postponed()
+
     def place(self, blocks: Sequence[Any]) -> Shards:
         """Return the blocks; those that are worked on in pieces share them out over these threads."""
         return [block.shared(ThreadTeam(self)) if hasattr(block, "shared") else block for block in blocks]
@@ -104,8 +109,9 @@ class Threads:
         """Return function(*item) for every item, in their order; those numbered in `here` stay in the calling thread.
 
         The calling thread takes items from the front and the others from the back. So each meets much the same items
-        every time, and none is idle while there is work. Work that was short the last time, by its `durations`, stays
-        in the calling thread: seconds decide where work is done, never what comes out.
+        every time, and none is idle while there is work. Small blocks beside one that stays in the calling thread are
+        for threads that find no more pieces of it. Work that was short the last time, by its `durations`, stays in the
+        calling thread: seconds decide where work is done, never what comes out.
         """
         pool = self.pool if len(items) > 1 else None
         if pool is None:
@@ -114,21 +120,33 @@ class Threads:
         if durations.is_short(function):
             return durations.time(function, items, here)
         sharing = Sharing(function, items, deque(i for i in range(len(items)) if i not in here))
-        futures: list[Future] = []
         try:
-            for _ in range(min(pool.count, len(sharing.waiting))):
-                futures.append(pool.submit(sharing.work_off, sharing.waiting.pop))
+            if here:
+                self.postponed.waiting.append(sharing)
+            else:
+                sharing.hand_over(pool)
+                while self.postponed.waiting:
+                    self.postponed.waiting.pop().hand_over(pool)
             for i in here:
                 sharing.do(i)
             sharing.work_off(sharing.waiting.popleft)
         finally:
             # After an interruption, no thread goes on with what the caller has left.
             sharing.waiting.clear()
-            begun = wait_for([future for future in futures if not future.cancel()])
+            if sharing in self.postponed.waiting:
+                self.postponed.waiting.remove(sharing)
+            begun = wait_for([future for future in sharing.futures if not future.cancel()])
         for future in begun:
             future.result()
         durations.note(function, sharing.seconds)
         return sharing.outcome()
+
+
+class Postponed(local):
+    """What a thread has begun to share out, and does not hand over to others yet."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Sharing] = []
 
 
 class Pool(ThreadPoolExecutor):
@@ -201,6 +219,12 @@ class Sharing:
         self.failures: dict[int, Exception] = {}
         self.errors = np.geterr()
         self.seconds = 0.0
+        self.futures: list[Future] = []
+
+    def hand_over(self, pool: Pool) -> None:
+        """Let idle threads of a pool work on the items that are waiting."""
+        for _ in range(min(pool.count, len(self.waiting))):
+            self.futures.append(pool.submit(self.work_off, self.waiting.pop))
 
     def do(self, i: int) -> None:
         """Work on one item. Those before a failure are worked on still, so that the first failure is known."""
