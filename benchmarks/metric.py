@@ -90,7 +90,7 @@ def run_split(name: str, rank: int | None, samples: int, learners: tuple[str, ..
     A, B, a, b = data
     A, B = rotate_into_span(A, B)
     d = A.shape[1]
-    if d > MOST_AT_FULL_RANK if rank is None else rank >= d:
+    if (rank is None and d > MOST_AT_FULL_RANK) or (rank is not None and rank >= d):
         return None
     errors, seconds, plan = {"Euclid": knn_error(A, a, B, b)}, {}, ""
     choices = make_learners(A.shape[1] if rank is None else rank, len(np.unique(a)), rank is None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -43,8 +44,13 @@ def follow_link(path: Path) -> Path:
 
 
 def part_prefix(path: Path) -> str:
-    """Return the first characters of the names of temporary files of a file; the last ones are ".part"."""
-    return f".{path.name[:100]}.~"
+    """Return the first characters of the names of temporary files of a file; the last ones are ".part".
+
+    Those of two files differ, also where their names are long and alike at first.
+    """
+    name = path.name
+    short = name if len(name) <= 100 else f"{name[:80]}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return f".{short}.~"
 
 
 def force_folder(folder: Path) -> None:

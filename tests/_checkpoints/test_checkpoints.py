@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SStressMDS, SubspaceTracker
 from gramian._checkpoints import session
 from gramian._checkpoints.encoding import Decoder, Encoder, find_class
+from gramian.atomic import part_prefix
 from gramian.estimators import subspace
 from gramian.geometries import GEOMETRIES
 from gramian.solvers import SOLVERS, GradientDescent, Growing, growing, loop
@@ -481,6 +482,12 @@ def test_processes_that_are_killed(tmp_path, name, by):
     # Eight lines are those of iterations 0 to 7; the state after iteration 6 was written before the last of them.
     assert records[0].iteration >= 7
     assert os.listdir(tmp_path) == []
+
+
+def test_long_names_that_begin_alike_have_temporary_files_of_their_own(tmp_path):
+    prefixes = {part_prefix(tmp_path / f"{'x' * 150}{end}") for end in ("a", "b")}
+    assert len(prefixes) == 2
+    assert all(len(prefix) < 110 for prefix in prefixes)
 
 
 LONG_FITS = """

@@ -178,6 +178,13 @@ def test_a_stream_after_a_mean_goes_on_by_triplets_and_says_so(wine):
     assert model.partial_fit(X[::2], y[::2]).choice_.plan == "triplets"
 
 
+def test_a_stream_after_many_triplets_goes_on_by_triplets_where_a_batch_has_few_samples(wine):
+    X, y = wine
+    model = MetricLearner(2, random_state=0).fit(X, y)
+    model.choice_ = model.choice_._replace(plan="many triplets")
+    assert model.partial_fit(X[::2], y[::2]).choice_.plan == "triplets"
+
+
 @pytest.mark.parametrize("rank", [2, None])
 def test_only_plans_that_use_the_loss_are_compared(rank, wine):
     model = MetricLearner(rank, loss="logistic", random_state=0).fit(*wine)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,28 @@ def test_the_best_start_so_far_is_kept(rng, monkeypatch):
     assert not model.converged_
     assert model.message_ == "interrupted by Ctrl-C"
     np.testing.assert_array_equal(model.factor_, expected.factor_)
+
+
+def test_a_start_that_is_better_but_not_finished_is_left(rng, monkeypatch):
+    X, y = rng.standard_normal((60, 6)), rng.standard_normal(60) + 3
+    first = PSDRegressor(2, n_init=1, random_state=0).fit(X, y)
+    solve = Restarts.solve
+
+    def solve_much_better(self, *arguments):
+        return replace(solve(self, *arguments), cost=-1.0)
+
+    def interrupt(self, *arguments, **settings):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return minimise(self, *arguments, **settings)
+
+    calls, minimise = [], PSDRegressor._minimize
+    monkeypatch.setattr(Restarts, "solve", solve_much_better)
+    monkeypatch.setattr(PSDRegressor, "_minimize", interrupt)
+    with pytest.warns(ConvergenceWarning, match=r"interrupted in start 2: the best one so far is kept"):
+        model = PSDRegressor(2, n_init=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.factor_, first.factor_)
 
 
 def test_a_second_one_is_raised(rng):

@@ -231,6 +231,17 @@ def test_small_blocks_beside_one_that_shares_nothing_come_after_it():
     assert not execution.postponed.waiting
 
 
+def test_several_blocks_beside_one_that_shares_nothing_are_shared_out_after_it():
+    execution, both = Threads(2), threading.Barrier(2)
+
+    def meet(block):
+        if block == "small":
+            both.wait(10)
+
+    # Each of the small blocks waits for the other one.
+    execution.share(meet, [("small",), ("large",), ("small",)], here=[1])
+
+
 def test_nothing_stays_postponed_after_a_failure():
     def fail(block):
         raise KeyboardInterrupt if block == "large" else ValueError

@@ -196,7 +196,7 @@ def read_tuples(path: Path, n_indices: int, n_rows: int) -> Matrix:
     import pandas as pd
 
     try:
-        given = pd.read_csv(path, header=None, comment="#", dtype=str)
+        given = pd.read_csv(path, header=None, comment="#", dtype=str, keep_default_na=False)
     except (ValueError, UnicodeDecodeError) as error:
         raise Mistake(f"{path} should hold whole numbers in three columns: {error}.") from error
     if given.shape[1] != 3:

@@ -90,7 +90,7 @@ def choose_plan(
     if resume and len(plans) > 1 and hasattr(learner, "choice_"):
         # A mean goes on by one of its parts.
         learning = [plan for plan in plans if not (plan.idle or plan.parts)]
-        plan = next((plan for plan in learning if plan.name == learner.choice_.plan), learning[0])
+        plan = find_like(learning, learner.choice_.plan)
         return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
     if len(plans) == 1 or resume:
         return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if resume else plans[0], None)
@@ -128,6 +128,12 @@ def usable_plans(learner: MetricLearner, situation: Situation, supervision: Supe
     if len(plans) > 1 and not learner._resolve_solver(situation.rng, supervision.solver).stops:
         plans = [find_triplets(plans)]
     return plans
+
+
+def find_like(plans: list[Plan], name: str) -> Plan:
+    """Return the plan of a name. Else one whose name is a part of it, as that of triplets for many; else the first."""
+    alike = [plan for plan in plans if plan.name in name]
+    return next((plan for plan in alike if plan.name == name), (alike or plans)[0])
 
 
 def find_triplets(plans: list[Plan]) -> Plan:

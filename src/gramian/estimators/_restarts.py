@@ -133,22 +133,21 @@ class Restarts(NamedTuple):
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
         needed, n_same = required_agreements(problem, first.point.G.shape[1]), 0
         best, n_starts, perfect_cost = first, 1, self.tol * problem.value_at_zero
-        while n_starts < most and best.ending in ENDED and not is_perfect(best.cost, perfect_cost):
-            n_starts += 1
-            try:
-                found = rough.solve(problem, best.point.G.shape[1], journal)
-            except KeyboardInterrupt:
-                if not (journal.keeps_best and may_end_quietly()):
-                    raise
-                warn_user(f"interrupted in start {n_starts}: the best one so far is kept.", ConvergenceWarning)
-                return BestResult(replace(best, ending=Ending.HALTED, message=INTERRUPTED), n_starts)
-            size = abs(best.cost)
-            if found.cost < best.cost - rough.tol * size:
-                best, n_same = polish(point=found.point), 0
-            elif auto and found.cost <= best.cost + AGREEMENT * size:
-                n_same += 1
-                if n_same == needed:
-                    break
+        try:
+            while n_starts < most and best.ending in ENDED and not is_perfect(best.cost, perfect_cost):
+                n_starts += 1
+                found, size = rough.solve(problem, best.point.G.shape[1], journal), abs(best.cost)
+                if found.cost < best.cost - rough.tol * size:
+                    best, n_same = polish(point=found.point), 0
+                elif auto and found.cost <= best.cost + AGREEMENT * size:
+                    n_same += 1
+                    if n_same == needed:
+                        break
+        except KeyboardInterrupt:
+            if not (journal.keeps_best and may_end_quietly()):
+                raise
+            warn_user(f"interrupted in start {n_starts}: the best one so far is kept.", ConvergenceWarning)
+            best = replace(best, ending=Ending.HALTED, message=INTERRUPTED)
         return BestResult(best, n_starts)
 
     def solve(self, problem: Problem, rank: int, journal: Journal) -> Result:

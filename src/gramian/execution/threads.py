@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, cached_property, partial
 from threading import Lock, local
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from gramian.execution.execution import Shards, Work, sum_totals
 
 __all__ = ["ThreadTeam", "Threads", "one_blas_thread", "threads_of_process"]
 
-# Work of fewer seconds is done before another thread has woken up; and of fewer than these, before it is handed over to
-# a thread that is idle while the calling one is busy with a larger block.
+# Work that takes a processor fewer seconds is done before another thread has woken up; and fewer than these, before it
+# is handed over to a thread that is idle while the calling one is busy with a larger block.
 SHORT, SHORTEST = 6e-4, 1e-4
+# On Windows the processor's time of a thread has ticks of 16 ms.
+clock = perf_counter if sys.platform == "win32" else thread_time
 
 
 class Threads:
@@ -109,9 +112,9 @@ class Threads:
         """Return function(*item) for every item, in their order; those numbered in `here` stay in the calling thread.
 
         The calling thread takes items from the front and the others from the back. So each meets much the same items
-        every time, and none is idle while there is work. Small blocks beside one that stays in the calling thread are
-        for threads that find no more pieces of it. Work that was short the last time, by its `durations`, stays in the
-        calling thread: seconds decide where work is done, never what comes out.
+        every time. Small blocks beside one that stays in the calling thread are for threads that find no more pieces of
+        it; if it is not shared out, they come after it. Work that was short the last time, by its `durations`, stays in
+        the calling thread: seconds decide where work is done, never what comes out.
         """
         pool = self.pool if len(items) > 1 else None
         if pool is None:
@@ -129,6 +132,8 @@ class Threads:
                     self.postponed.waiting.pop().hand_over(pool)
             for i in here:
                 sharing.do(i)
+            if sharing in self.postponed.waiting and len(sharing.waiting) > 1:
+                sharing.hand_over(pool)
             sharing.work_off(sharing.waiting.popleft)
         finally:
             # After an interruption, no thread goes on with what the caller has left.
@@ -189,10 +194,10 @@ class Durations:
         """Return function(*item) for every item, and remember its seconds, without those of the items left out."""
         results, seconds = [], 0.0
         for i, item in enumerate(items):
-            begin = thread_time()
+            begin = clock()
             results.append(function(*item))
             if i not in left_out:
-                seconds += thread_time() - begin
+                seconds += clock() - begin
         self.note(function, seconds)
         return results
 
@@ -237,7 +242,7 @@ class Sharing:
 
     def work_off(self, take: Callable[[], int]) -> None:
         """Work on items until none is waiting, under the calling thread's treatment of floating-point errors."""
-        begin = thread_time()
+        begin = clock()
         with np.errstate(**self.errors):
             while self.waiting:
                 try:
@@ -245,7 +250,7 @@ class Sharing:
                 except IndexError:  # another thread has taken the last one
                     break
                 self.do(i)
-        self.seconds += thread_time() - begin
+        self.seconds += clock() - begin
 
     def outcome(self) -> list[Any]:
         """Return the results in the order of the items, or raise the failure that comes first in this order."""

@@ -167,7 +167,7 @@ class Term:
             return replace(self, target=self.target.astype(dtype), weight=self.weight.astype(dtype))
 
     def with_loss(self, loss: Loss) -> Term:
-        """Return the term with another loss of violations in units of its typical target.
+        """Return the term with a loss of violations divided by the typical target.
 
         A term whose loss is not the squared one is returned as it is: it is no term of violations.
         """

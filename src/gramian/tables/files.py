@@ -129,7 +129,11 @@ def with_numbers(part: Any, position: int) -> Any:
     try:
         numbers = texts.cast(pyarrow.int64())
     except pyarrow.ArrowInvalid:
-        numbers = texts.cast(pyarrow.float64())
+        try:
+            numbers = texts.cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid as error:
+            name = part.schema.names[position]
+            raise pyarrow.ArrowInvalid(f"column {name!r} begins with numbers, but has others: {error}") from error
     columns = [numbers if index == position else column for index, column in enumerate(part.columns)]
     return pyarrow.RecordBatch.from_arrays(columns, names=part.schema.names)
 

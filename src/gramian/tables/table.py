@@ -106,7 +106,9 @@ def open_table(
     for file in files[1:]:
         if not given:
             check_no_more_columns(file, names_of(read_schema(file), file, target), columns, files[0])
-        check_same_layout(file, read_layout(file, columns, target), layout, files[0], any_dtype=dtype is not None)
+        own = read_layout(file, columns, target)
+        check_same_layout(file, own, layout, files[0], any_dtype=dtype is not None)
+        kind = np.promote_types(kind, own.dtype) if dtype is None else kind
     if batch_rows is None:
         batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * sum(layout.widths))))
     return Table(files, columns, target, layout.widths, int(batch_rows), kind, bool(allow_missing))
