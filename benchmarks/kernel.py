@@ -17,6 +17,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from benchmarks.rows import Row, speedup_row
 from gramian import Block, KernelLearner, Problem, Term, datasets, minimize
 from gramian.baselines import LogDetKL
+from gramian.estimators._kernel_map import KernelPairs
 from gramian.features import Identity
 from gramian.geometries import Flat
 from gramian.measurements import Pairs
@@ -42,6 +43,7 @@ def compare_learners(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
     pairs, same = labelled_pairs(y, PAIRS, random_state=0)
     target = np.where(same, 1 - ALPHA, 1 + ALPHA) * Pairs(pairs).predict(whole)
     sense = np.where(same, -1, 1)
+    constraints = KernelPairs(pairs, target, sense)
     found: dict[str, np.ndarray] = {}
 
     def ours() -> None:
@@ -50,9 +52,9 @@ def compare_learners(X: np.ndarray, y: np.ndarray, rank: int) -> Row:
 
     def peer(name: str, shuffle: bool) -> None:
         model = LogDetKL(rank, shuffle=shuffle, max_iter=SWEEPS)
-        core, _ = model._project(start, pairs, target, sense, np.random.default_rng(0))
-        found[name] = start @ np.linalg.cholesky(core)
-        sweeps[name] = model.n_iter_
+        projected = model._project(start, constraints, np.random.default_rng(0))
+        found[name] = start @ np.linalg.cholesky(projected.core)
+        sweeps[name] = projected.sweeps.n_iter
 
     sweeps: dict[str, int] = {}
     names = {"LogDet-KL, shuffled": True, "LogDet-KL, as published": False}
