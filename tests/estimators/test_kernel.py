@@ -444,3 +444,9 @@ def test_a_geometry_without_a_scale_is_refused():
     X, y = load_digits(return_X_y=True)
     with pytest.raises(ValueError, match="has no scale"):
         KernelLearner(2, geometry="grassmann").fit(X[:30], y[:30])
+
+
+def test_a_kernel_whose_sums_overflow_is_refused():
+    K = np.full((20, 20), 1e307) + np.diag(np.full(20, 1e305))
+    with pytest.raises(ValueError, match=r"the largest entry of the kernel is 1.01e\+307: its sums overflow\. Scale X"):
+        KernelLearner(2, kernel="precomputed").fit(K, np.arange(20) % 2)

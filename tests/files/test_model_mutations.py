@@ -8,10 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 import gramian
 from gramian.files import FileError
 from gramian.files.archive import HEADER, SCHEMA, pack, unpack
+from gramian.files.consistency import check_shapes
 from gramian.files.storage import to_bytes
 from harness import model_files
 from harness.hostile_models import PROOF
@@ -158,3 +160,14 @@ def test_a_pipe_does_not_wait(tmp_path):
     for read in (gramian.load, gramian.files.read_header):
         with pytest.raises(FileError, match="not a regular file"):
             read(tmp_path / "pipe")
+
+
+def test_a_part_in_place_of_a_number_is_told_by_its_type_alone():
+    # Its text would be made by code of scikit-learn that is imported for that.
+    scaler = StandardScaler()
+    scaler.n_features_in_ = StandardScaler()
+    with pytest.raises(ValueError, match=r"^StandardScaler has n_features_in_ of type StandardScaler$"):
+        check_shapes(scaler)
+    scaler.n_features_in_ = 0
+    with pytest.raises(ValueError, match=r"^StandardScaler has n_features_in_ 0$"):
+        check_shapes(scaler)

@@ -87,7 +87,11 @@ class InputKernel(NamedTuple):
         origin = X.mean(axis=0, dtype=np.float64) if shifts else None
         with one_blas_thread():
             K = symmetrise(self.matrix(X, X, origin))
-            centerer = KernelCenterer().fit(K)
+            with np.errstate(over="ignore", invalid="ignore"):
+                centerer = KernelCenterer().fit(K)
+            if not np.isfinite(centerer.K_fit_rows_).all():
+                largest = np.abs(K).max()
+                raise ValueError(f"the largest entry of the kernel is {largest:.3g}: its sums overflow. Scale X.")
             eps = np.finfo(X.dtype if self.precomputed else np.float64).eps
             rounding = 10 * len(K) * float(eps * np.abs(K).max())
             spectrum = eigendecompose(centerer.transform(K), rounding, count)

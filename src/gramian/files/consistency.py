@@ -108,7 +108,8 @@ def check_shapes(estimator: BaseEstimator) -> None:
     d = held.get("n_features_in_")
     name = type(estimator).__name__
     if d is not None and (not isinstance(d, int | np.integer) or d < 1):
-        raise ValueError(f"{name} has n_features_in_ = {str(d)[:40]}")
+        told = d if isinstance(d, int | np.integer) else f"of type {type(d).__name__}"
+        raise ValueError(f"{name} has n_features_in_ {told}")
     arrays = {key: held[key] for key in ("components_", "factor_", "embedding_", "coefficients_") if key in held}
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or array.ndim != 2:
