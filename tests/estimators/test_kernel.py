@@ -446,7 +446,8 @@ def test_a_geometry_without_a_scale_is_refused():
         KernelLearner(2, geometry="grassmann").fit(X[:30], y[:30])
 
 
-def test_a_kernel_whose_sums_overflow_is_refused():
-    K = np.full((20, 20), 1e307) + np.diag(np.full(20, 1e305))
-    with pytest.raises(ValueError, match=r"the largest entry of the kernel is 1.01e\+307: its sums overflow\. Scale X"):
+@pytest.mark.parametrize(("size", "told"), [(1e307, r"1\.01e\+307"), (1.7e308, r"1\.72e\+308")])
+def test_a_kernel_whose_sums_overflow_is_refused(size, told):
+    K = np.full((20, 20), size) + np.diag(np.full(20, 0.01 * size))
+    with pytest.raises(ValueError, match=rf"the largest entry of the kernel is {told}: its sums overflow\. Scale X"):
         KernelLearner(2, kernel="precomputed").fit(K, np.arange(20) % 2)

@@ -141,4 +141,5 @@ def symmetrise(K: Matrix) -> Matrix:
     if apart.max() > LARGEST_ASYMMETRY * np.abs(K).max():
         i, j = (int(k) for k in np.unravel_index(np.argmax(apart), K.shape))
         raise ValueError(f"the kernel is not symmetric: K[{i}, {j}] = {K[i, j]:.6g}, K[{j}, {i}] = {K[j, i]:.6g}.")
-    return 0.5 * (K + K.T)
+    # Halves first: the sum of the largest numbers would overflow.
+    return 0.5 * K + 0.5 * K.T
