@@ -9,7 +9,9 @@ import pytest
 from gramian import MetricLearner, Problem
 from gramian._kernels.compiled import compiled
 from gramian._kernels.exponential import exponential
+from gramian._kernels.neighbourhoods import curvature_tile, neighbourhood_tile
 from gramian._kernels.reference_neighbourhoods import neighbour_probabilities, neighbourhood_gradient
+from gramian._kernels.targets import regression_tile
 from gramian.execution import Serial, Threads, one_blas_thread
 from gramian.features import Array
 from gramian.geometries import GEOMETRIES, Flat, Scaled
@@ -32,6 +34,40 @@ def test_the_exponential_is_right_to_rounding(dtype):
     out = np.empty_like(x)
     exponentials(x, out)
     np.testing.assert_allclose(out, np.exp(x.astype(np.float64)), rtol=4 * np.finfo(dtype).eps)
+
+
+def separate(rng, dtype):
+    """Return samples of four classes that are far apart, sorted by class, and their products with all samples."""
+    Z = (np.repeat(np.eye(4, 3) * 6, 50, axis=0) + 0.3 * rng.standard_normal((200, 3))).astype(dtype)
+    return Z, Z @ Z.T
+
+
+def subnormal(array):
+    """Return how many entries are neither 0 nor normal numbers."""
+    return int(np.count_nonzero((array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_no_tile_has_subnormal_numbers_which_are_slow(dtype, power, rng):
+    Z, products = separate(rng, dtype)
+    # In float64 exponentials are that small for longer distances only.
+    Z, products = (Z, products) if dtype == np.float32 else (Z * 4, products * 16)
+    norms, anchors, n = np.sum(Z * Z, axis=1), np.arange(200), 200
+    starts, weight = anchors // 50 * 50, np.full(n, 1 / n)
+    tile, loss, columns = products.copy(), np.empty(n), np.zeros(n, dtype)
+    neighbourhood_tile(tile, norms, anchors, starts, starts + 50, weight, power, loss, columns)
+    assert 0 < np.count_nonzero(tile) < tile.size
+    assert subnormal(tile) == subnormal(columns) == 0
+    speeds = rng.standard_normal((n, n)).astype(dtype)
+    for compute in (
+        lambda tile: curvature_tile(tile, speeds, norms, anchors, weight, columns),
+        lambda tile: regression_tile(tile, norms, speeds[0].copy(), anchors, weight, loss, columns),
+    ):
+        tile = products.copy()
+        compute(tile)
+        assert tile.any()
+        assert subnormal(tile) == 0
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from gramian._kernels.compiled import OPTIONS, compiled
-from gramian._kernels.neighbourhoods import exponentiate, score
+from gramian._kernels.neighbourhoods import exponentiate, score, weight_from_centre
 
 
 @njit(**OPTIONS)
@@ -29,14 +29,6 @@ def regress(row: Any, norms: Any, skip: Any, targets: Any) -> Any:
     total = exponentiate(row, score(row, norms))
     row[skip] = 0
     return total, weighted_sum(row, targets) / total
-
-
-@njit(**OPTIONS)
-def weight_by_targets(row: Any, targets: Any, centre: Any, factor: Any, columns: Any) -> None:
-    """Multiply row_j by factor · (y_j - centre), and add the result to columns."""
-    for j in range(len(row)):
-        row[j] *= factor * (targets[j] - centre)
-        columns[j] += row[j]
 
 
 @compiled
@@ -69,7 +61,7 @@ def regression_tile(
         total, predicted = regress(row, norms, i, targets)
         residual = predicted - float(targets[i])
         residuals[a] = residual
-        weight_by_targets(row, targets, number(predicted), number(-2 * weight[a] * residual / total), columns)
+        weight_from_centre(row, targets, number(predicted), number(-2 * weight[a] * residual / total), columns)
 
 
 @njit(**OPTIONS)
@@ -138,5 +130,5 @@ def regression_curvature_tile(
         first, _, _, with_targets, _, _ = target_moments(row, targets, mixed[a], mixed[a])
         speed = predicted * (first / total) - with_targets / total
         form += 2 * weight[a] * speed * speed
-        weight_by_targets(row, targets, number(predicted), number(-2 * weight[a] * speed / total), columns)
+        weight_from_centre(row, targets, number(predicted), number(-2 * weight[a] * speed / total), columns)
     return form
