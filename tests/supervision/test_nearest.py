@@ -61,7 +61,7 @@ def test_float32_finds_what_float64_finds(kind, counts, n, rng, many):
 def searched(rng):
     """Samples of classes, one of them rare, some anchors, and the arguments that kernels share."""
     samples = Samples.of(rng.standard_normal((3000, 5)), rng.choice(3, 3000, p=[0.6, 0.399, 0.001]))
-    samples = samples._replace(**samples.lowered())
+    samples = samples._replace(low=samples.lowered())
     at = np.sort(rng.permutation(3000)[:40])
     code = np.searchsorted(samples.edges, at, side="right")
     return samples, Ranges(at, samples.edges[code - 1], samples.edges[code])
@@ -72,8 +72,8 @@ def least_distances(module, samples, ranges):
     low, segments = samples.low, len(samples.low) // minima.WIDTH
     near, far = (np.full((len(ranges.anchors), segments * minima.LANES), np.inf, np.float32) for _ in range(2))
     for start in range(0, len(low), PART):
-        products = -2 * low[ranges.anchors] @ low[start : start + PART].T
-        module.update_minima(products, samples.low_squares, *ranges, start, near, far)
+        distances = samples.distances_from(ranges.anchors) @ low[start : start + PART].T
+        module.update_minima(distances, *ranges, start, near, far)
     return near, far
 
 

@@ -26,39 +26,33 @@ FINITE = {**OPTIONS, "fastmath": {"reassoc", "contract", "nnan", "nsz"}}
 
 
 @njit(**FINITE)
-def lower_minima(row: Any, squares: Any, minima: Any) -> None:
-    """Replace minima (l,) by those of themselves and of squares + row (4 l,), of which every l-th is in one group."""
+def lower_minima(row: Any, minima: Any) -> None:
+    """Replace minima (l,) by those of themselves and of a row (4 l,), of which every l-th is in one group."""
     lanes = minima.shape[0]
     row_1, row_2, row_3 = row[lanes:], row[2 * lanes :], row[3 * lanes :]
-    squares_1, squares_2, squares_3 = squares[lanes:], squares[2 * lanes :], squares[3 * lanes :]
     for c in range(lanes):
-        first = min(squares[c] + row[c], squares_1[c] + row_1[c])
-        second = min(squares_2[c] + row_2[c], squares_3[c] + row_3[c])
-        minima[c] = min(minima[c], min(first, second))
+        minima[c] = min(min(minima[c], min(row[c], row_1[c])), min(row_2[c], row_3[c]))
 
 
 @njit(**OPTIONS)
-def lower_minima_apart(row: Any, squares: Any, low: Any, high: Any, skip: Any, near: Any, far: Any) -> None:
+def lower_minima_apart(row: Any, low: Any, high: Any, skip: Any, near: Any, far: Any) -> None:
     """Lower the minima (l,) of columns from `low` to below `high`, all but `skip`, and those of the other columns."""
     lanes = near.shape[0]
     for m in range(row.shape[0]):
         minima = near if low <= m < high else far
         if m != skip:
-            minima[m % lanes] = min(minima[m % lanes], squares[m] + row[m])
+            minima[m % lanes] = min(minima[m % lanes], row[m])
 
 
 @compiled
-def update_minima(
-    products: Any, squares: Any, anchors: Any, starts: Any, stops: Any, start: Any, near: Any, far: Any
-) -> None:
+def update_minima(distances: Any, anchors: Any, starts: Any, stops: Any, start: Any, near: Any, far: Any) -> None:
     """Lower the least distances of the groups of one segment by a part of it, for a tile of anchors, in place.
 
     Parameters
     ----------
-    products : array, shape (a, t)
-        -2 <z_i, z_p> of the anchors i with t samples p of one segment; t is a multiple of 4 LANES.
-    squares : array, shape (S · WIDTH,)
-        ‖z_p‖², and infinity at positions without a sample.
+    distances : array, shape (a, t)
+        ‖z_p‖² - 2 <z_i, z_p> of the anchors i and t samples p of one segment, and infinity at positions without a
+        sample; t is a multiple of 4 LANES.
     anchors, starts, stops : array of int, shape (a,)
         Positions of the anchors themselves, and the range of positions of their classes.
     start : int
@@ -69,10 +63,10 @@ def update_minima(
     far : array, shape (a, S · LANES)
         The least distances to samples of other classes.
     """
-    a, t = products.shape
-    norms, segment = squares[start : start + t], start // WIDTH
+    a, t = distances.shape
+    segment = start // WIDTH
     for i in range(a):
-        row, skip = products[i], anchors[i] - start
+        row, skip = distances[i], anchors[i] - start
         low, high = min(max(starts[i] - start, 0), t), min(max(stops[i] - start, 0), t)
         others = far[i, segment * LANES : (segment + 1) * LANES]
         minima = others
@@ -80,10 +74,10 @@ def update_minima(
             first = (segment - starts[i] // WIDTH) * LANES
             minima = near[i, first : first + LANES]
             if high - low < t or 0 <= skip < t:
-                lower_minima_apart(row, norms, low, high, skip, minima, others)
+                lower_minima_apart(row, low, high, skip, minima, others)
                 continue
         for m in range(0, t, 4 * LANES):
-            lower_minima(row[m : m + 4 * LANES], norms[m : m + 4 * LANES], minima)
+            lower_minima(row[m : m + 4 * LANES], minima)
 
 
 @njit(**OPTIONS)

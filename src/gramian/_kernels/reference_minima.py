@@ -11,12 +11,9 @@ from gramian._kernels.minima import LANES, WIDTH
 __all__ = ["nearest_in_groups", "update_minima"]
 
 
-def update_minima(
-    products: Any, squares: Any, anchors: Any, starts: Any, stops: Any, start: Any, near: Any, far: Any
-) -> None:
+def update_minima(distances: Any, anchors: Any, starts: Any, stops: Any, start: Any, near: Any, far: Any) -> None:
     """Lower the least distances of the groups of one segment by a part of it, for a tile of anchors, in place."""
-    at = np.arange(start, start + products.shape[1])
-    distances, segment = squares[at] + products, start // WIDTH
+    at, segment = np.arange(start, start + distances.shape[1]), start // WIDTH
     for i, anchor in enumerate(anchors):
         same = (starts[i] <= at) & (at < stops[i])
         for minima, chosen, first in ((near, same & (at != anchor), starts[i] // WIDTH), (far, ~same, 0)):

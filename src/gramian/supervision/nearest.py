@@ -37,8 +37,8 @@ class Samples(NamedTuple):
         The positions where the classes begin, and N.
     order, positions : array of int, shape (N,)
         The index of the sample at each position, and the position of the sample of each index.
-    low, low_squares : array, shape (S · WIDTH, k) and (S · WIDTH,), or None
-        The same in float32, for samples that are many, filled up with zeros and with infinity.
+    low : array, shape (S · WIDTH, k + 1), or None
+        Samples and their squared norms in float32, if there are many, filled up with zeros and with infinity.
     """
 
     Z: Matrix
@@ -47,7 +47,6 @@ class Samples(NamedTuple):
     order: Vector
     positions: Vector
     low: Matrix | None = None
-    low_squares: Vector | None = None
 
     @classmethod
     def of(cls, Z: Matrix, classes: Vector) -> Samples:
@@ -64,15 +63,21 @@ class Samples(NamedTuple):
         edges = np.concatenate([[0], np.cumsum(np.bincount(classes))])
         Z = Z[order]
         samples = cls(Z, np.einsum("ij,ij->i", Z, Z), edges, order, positions)
-        return samples if len(Z) < MANY else samples._replace(**samples.lowered())
+        return samples if len(Z) < MANY else samples._replace(low=samples.lowered())
 
-    def lowered(self) -> dict[str, Matrix]:
+    def lowered(self) -> Matrix:
         """Return samples and squared norms in float32, filled up to a multiple of a segment."""
         n, k = self.Z.shape
-        whole = -(-n // WIDTH) * WIDTH
-        low, squares = np.zeros((whole, k), np.float32), np.full(whole, np.inf, np.float32)
-        low[:n], squares[:n] = self.Z, self.squares
-        return {"low": low, "low_squares": squares}
+        low = np.zeros((-(-n // WIDTH) * WIDTH, k + 1), np.float32)
+        low[:n, :k], low[:n, k], low[n:, k] = self.Z, self.squares, np.inf
+        return low
+
+    def distances_from(self, anchors: Vector) -> Matrix:
+        """Return the rows (a, k + 1) whose products with those of `low` are ‖z_p‖² - 2 <z_i, z_p>."""
+        assert self.low is not None
+        own = -2 * self.low[anchors]
+        own[:, -1] = 1
+        return own
 
     @property
     def tile(self) -> int:
@@ -128,14 +133,13 @@ def scan(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
 
 def scan_groups(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
     """Return the nearest samples of anchors by the least distances of groups in float32, then those groups alone."""
-    low, squares = samples.low, samples.low_squares
+    low = samples.low
     assert low is not None
-    own, space = -2 * low[ranges.anchors], np.empty((len(ranges.anchors), PART), np.float32)
+    own, space = samples.distances_from(ranges.anchors), np.empty((len(ranges.anchors), PART), np.float32)
     longest = int(np.max(-(-ranges.stops // WIDTH) - ranges.starts // WIDTH))
     near, far = (np.full((len(own), count * LANES), np.inf, np.float32) for count in (longest, len(low) // WIDTH))
     for start in range(0, len(low), PART):
-        products = np.dot(own, low[start : start + PART].T, out=space)
-        update_minima(products, squares, *ranges, start, near, far)
+        update_minima(np.dot(own, low[start : start + PART].T, out=space), *ranges, start, near, far)
     found = []
     for minima, count, of_own in ((near, k, True), (far, j, False)):
         shape = (len(minima), count)
