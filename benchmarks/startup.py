@@ -30,10 +30,12 @@ FITS = {
 
 
 def run_python(code: str, **environment: str) -> str:
-    """Return what a new Python process prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
-    )
+    """Return what a new Python process prints.
+
+    Modules keep their bytecode from one process to the next, as those of an installed package do.
+    """
+    environment = {**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     return done.stdout.strip()
 
 

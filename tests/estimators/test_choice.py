@@ -1,5 +1,6 @@
 """The choice between plans: which are tried, which is taken, and what is reported."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -97,6 +98,28 @@ def test_a_plan_that_does_not_beat_the_start_but_may_by_chance_is_learned_with_a
     assert model.n_iter_ > 0
 
 
+@pytest.mark.parametrize(
+    ("euclid", "start", "words"),
+    [
+        (0.05, 0.5, r"of all 13 features has .* 5.0%, than the best plan of rank 2, 'triplets', 20.0%"),
+        (0.18, 0.5, None),
+        # The start says more: one warning is enough.
+        (0.05, 0.1, r"the start, .* has 10.0%, .* 20.0%. Nothing is learned"),
+    ],
+)
+def test_low_rank_that_is_clearly_behind_plain_distance_says_so(euclid, start, words, wine, monkeypatch):
+    errors = {"triplets": 0.2, "start": start}
+    monkeypatch.setattr(
+        "gramian.estimators._choice.compare_plans",
+        lambda *args: {plan.name: errors.get(plan.name, 0.5) for plan in args[6]} | {"euclid": euclid},
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = MetricLearner(2, random_state=0).fit(*wine)
+    assert [bool(re.search(words or "", str(each.message))) for each in caught] == [True] * bool(words)
+    assert model.choice_.plan == ("start" if start < 0.2 else "triplets")
+
+
 def test_a_plan_that_was_dropped_early_warns_of_nothing():
     tally = Tally([*plans("triplets"), Plan("start", (LabelStart([0, 0, 1, 1]),))], 0.5)
     tally.add({"triplets": 0.05, "start": 0.4}, 100)
@@ -104,6 +127,18 @@ def test_a_plan_that_was_dropped_early_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_idle(tally.plans[0], tally.plans, tally.means)
+
+
+def test_a_trial_of_the_start_needs_no_scale(wine):
+    X, y = wine
+    start = 1e150 * np.eye(13)[:, :2]
+    full, brief = (
+        supervision.begin(Situation(Array(X), np.random.default_rng(0)), start).start
+        for supervision in (LabelStart(y), LabelStart(y).brief())
+    )
+    assert 0.5 <= brief[0, 0] <= 2
+    assert full[0, 0] != brief[0, 0]
+    np.testing.assert_allclose(full * (brief[0, 0] / full[0, 0]), brief)
 
 
 def test_a_start_that_a_stopping_rule_accepts_has_not_converged(rng):

@@ -72,7 +72,7 @@ def least_distances(module, samples, ranges):
     low, segments = samples.low, len(samples.low) // minima.WIDTH
     near, far = (np.full((len(ranges.anchors), segments * minima.LANES), np.inf, np.float32) for _ in range(2))
     for start in range(0, len(low), PART):
-        distances = samples.distances_from(ranges.anchors) @ low[start : start + PART].T
+        distances = samples.coefficients(ranges.anchors) @ low[start : start + PART].T
         module.update_minima(distances, *ranges, start, near, far)
     return near, far
 

@@ -20,8 +20,8 @@ from gramian._kernels.exponential import exponential
 FINITE = {**OPTIONS, "fastmath": {"reassoc", "contract", "nnan", "nsz"}}
 #: Sums of exponentials below these have lost digits: the smallest exponentials are 1e-307 and 1e-38.
 LEAST_SUM64, LEAST_SUM32 = 1e-280, 1e-22
-#: Derivatives below these are 0. Normal numbers begin at 2e-308 and 1e-38. A processor takes a hundred times as long
-#: for each that is smaller, and again for what is made of it.
+#: Exponentials times their factor count as 0 if they are smaller than these. Normal numbers begin at 2e-308 and 1e-38.
+#: A processor is much slower for smaller ones, and for all that is computed from them.
 NEGLIGIBLE64, NEGLIGIBLE32 = 1e-300, 1e-32
 
 
@@ -70,7 +70,7 @@ def exponentiate_products(row: Any, norms: Any, shift: Any, out: Any) -> Any:
 
 @njit(**OPTIONS)
 def least_exponential(row: Any, factor: Any) -> Any:
-    """Return the number whose product with a factor is negligible in the dtype of a row; infinity for a factor of 0."""
+    """Return the exponential up to which its product with a factor is negligible; infinity for a factor of 0."""
     return row.dtype.type((NEGLIGIBLE32 if row.itemsize == 4 else NEGLIGIBLE64) / abs(float(factor)))
 
 

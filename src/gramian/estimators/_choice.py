@@ -39,6 +39,8 @@ FEWEST = 10
 TIED, TIED_IF_MANY, TIED_AT_FULL_RANK = 0.5, 2.0, 1.5
 #: A plan is not tried further if its error is above those of tied plans by more than this number of standard errors.
 BEHIND = 0.5
+#: Plans of low rank are clearly behind plain distance by more than this number of standard errors.
+BEHIND_EUCLID = 2.0
 
 
 class Choice(NamedTuple):
@@ -84,7 +86,7 @@ def choose_plan(
     """Return the plan with the lowest error on held-out samples, the first of several.
 
     A stream goes on as it began. Mini-batches are of triplets, and so are few samples, which leave none to hold out.
-    Warns if the start or, at full rank, plain Euclidean distance has a lower error than every plan.
+    Warns if the start or plain Euclidean distance has a lower error than every plan.
     """
     plans = usable_plans(learner, situation, supervision, rank)
     if resume and len(plans) > 1 and hasattr(learner, "choice_"):
@@ -112,7 +114,8 @@ def choose_plan(
     errors = tally.means
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
     journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
-    warn_if_idle(best, tally.plans, errors)
+    if not warn_if_idle(best, tally.plans, errors) and rank < d:
+        warn_if_behind_euclid(tally, rank, d)
     return Chosen(best, Choice(best.name, errors))
 
 
@@ -190,16 +193,20 @@ class Tally:
 
     def within(self, count: float) -> list[Plan]:
         """Return the plans whose error is above the lowest by at most this number of standard errors."""
-        means, n = self.means, self._n_held_out
-        lowest = min(means[plan.name] for plan in self.plans)
-        limit = lowest + count * (max(lowest, 1 / n) / n) ** 0.5
+        means = self.means
+        limit = self.beyond(min(means[plan.name] for plan in self.plans), count)
         return [plan for plan in self.plans if means[plan.name] <= limit]
 
+    def beyond(self, error: float, count: float) -> float:
+        """Return an error plus this number of its standard errors."""
+        n = self._n_held_out
+        return error + count * (max(error, 1 / n) / n) ** 0.5
 
-def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> None:
+
+def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> bool:
     """Warn if the start or, at full rank, plain Euclidean distance has a lower error than every plan that learns.
 
-    `plans` are those that were tried to the end, on the same samples.
+    `plans` are those that were tried to the end, on the same samples. Returns True if there was a warning.
     """
     words = {"start": "the start, by linear discriminants,", "euclid": "plain Euclidean distance"}
     idle = [plan.name for plan in plans if plan.name in words]
@@ -208,13 +215,28 @@ def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> Non
     learned, error = min(others.items(), key=itemgetter(1))
     lowest = min(idle, key=errors.__getitem__, default=None)
     if lowest is None or (best.name not in words and errors[lowest] >= error):
-        return
+        return False
     nothing = best.name in words
     outcome = "Nothing is learned" if nothing else f"The difference may be chance, so {best.name!r} is learned"
     named = best.name if nothing else lowest
     warn_user(
         f"learning does not lower the error on held-out samples: {words[named]} has {errors[named]:.1%}, the best plan "
         f"that learns, {learned!r}, {error:.1%}. {outcome}. Give more samples, or change n_components.",
+        UserWarning,
+    )
+    return True
+
+
+def warn_if_behind_euclid(tally: Tally, rank: int, n_features: int) -> None:
+    """Warn if all plans of low rank are clearly behind plain Euclidean distance, which needs all features."""
+    euclid, means = tally.means.get("euclid", np.inf), tally.means
+    error, name = min((means[plan.name], plan.name) for plan in tally.plans)
+    if error <= tally.beyond(euclid, BEHIND_EUCLID):
+        return
+    warn_user(
+        f"plain Euclidean distance of all {n_features} features has a lower error on held-out samples, {euclid:.1%}, "
+        f"than the best plan of rank {rank}, {name!r}, {error:.1%}. Raise n_components if the error matters more than "
+        "few dimensions.",
         UserWarning,
     )
 

@@ -46,7 +46,8 @@ class Neighbourhoods(SoftmaxTerm):
     anchors : array of int, shape (a,), optional
         Indices of samples whose class has another sample; all of these by default.
     weight : array, shape (a,), optional
-        Weights of the anchors, 1/a by default.
+        Weights of the anchors, with a sum near 1; 1/a by default. In float32, derivatives in a distance that
+        are smaller than 1e-32 count as 0.
     power : float
         q, from 0 (the logarithm) to 1.
 

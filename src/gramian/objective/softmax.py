@@ -28,9 +28,10 @@ __all__ = [
     "set_anchors",
 ]
 
-# A tile of anchors and samples has about this number of entries, and a number of anchors between these. Up to
-# FEW_COLUMNS of an image the smaller tile is faster, which stays in the cache; above, that of more anchors.
-FEW_COLUMNS, SMALL_TILE, TILE_ENTRIES = 8, 1 << 17, 1 << 19
+# A tile of anchors and samples has about this number of entries, and a number of anchors between these. Tiles of
+# images with at most FEW_COLUMNS columns are small, and stay in the cache. For wider images the product is most of the
+# time, and it is faster with more anchors.
+FEW_COLUMNS, SMALL_TILE_ENTRIES, TILE_ENTRIES = 8, 1 << 17, 1 << 19
 LEAST_ANCHORS, MOST_ANCHORS = 16, 128
 # The least number of entries of a piece for a thread, and the largest number of pieces.
 ENTRIES_PER_PIECE, MOST_PIECES = 1 << 19, 8
@@ -153,7 +154,7 @@ def set_anchors(term: Any, anchors: Vector, n_samples: int, **others: Vector) ->
 def product_tiles(Z: Matrix, anchors: Vector) -> Iterator[Tile]:
     """Yield the products <z_i, z_j> of some anchors at a time with all samples, all in one array."""
     (n, k), total = Z.shape, len(anchors)
-    entries = SMALL_TILE if k <= FEW_COLUMNS else TILE_ENTRIES
+    entries = SMALL_TILE_ENTRIES if k <= FEW_COLUMNS else TILE_ENTRIES
     count = int(np.clip(entries // n, LEAST_ANCHORS, MOST_ANCHORS))
     space, columns = np.empty((min(count, total), n), Z.dtype), np.ascontiguousarray(Z.T)
     for start in range(0, total, count):

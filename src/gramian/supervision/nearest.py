@@ -38,7 +38,7 @@ class Samples(NamedTuple):
     order, positions : array of int, shape (N,)
         The index of the sample at each position, and the position of the sample of each index.
     low : array, shape (S · WIDTH, k + 1), or None
-        Samples and their squared norms in float32, if there are many, filled up with zeros and with infinity.
+        If there are many, the samples in float32, filled up with zeros, and their squared norms, with infinity.
     """
 
     Z: Matrix
@@ -72,7 +72,7 @@ class Samples(NamedTuple):
         low[:n, :k], low[:n, k], low[n:, k] = self.Z, self.squares, np.inf
         return low
 
-    def distances_from(self, anchors: Vector) -> Matrix:
+    def coefficients(self, anchors: Vector) -> Matrix:
         """Return the rows (a, k + 1) whose products with those of `low` are ‖z_p‖² - 2 <z_i, z_p>."""
         assert self.low is not None
         own = -2 * self.low[anchors]
@@ -135,7 +135,7 @@ def scan_groups(samples: Samples, ranges: Ranges, k: int, j: int) -> Nearest:
     """Return the nearest samples of anchors by the least distances of groups in float32, then those groups alone."""
     low = samples.low
     assert low is not None
-    own, space = samples.distances_from(ranges.anchors), np.empty((len(ranges.anchors), PART), np.float32)
+    own, space = samples.coefficients(ranges.anchors), np.empty((len(ranges.anchors), PART), np.float32)
     longest = int(np.max(-(-ranges.stops // WIDTH) - ranges.starts // WIDTH))
     near, far = (np.full((len(own), count * LANES), np.inf, np.float32) for count in (longest, len(low) // WIDTH))
     for start in range(0, len(low), PART):

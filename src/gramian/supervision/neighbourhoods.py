@@ -187,6 +187,8 @@ class LabelStart(Supervision):
     ----------
     labels : array, shape (n,)
     sample_weight : array, shape (n,), optional
+    any_scale : bool
+        True brings the start near 1, without a search for its scale: nearest neighbours are the same at any scale.
 
     Examples
     --------
@@ -205,6 +207,7 @@ class LabelStart(Supervision):
 
     labels: Any
     sample_weight: Any = None
+    any_scale: bool = False
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -225,8 +228,15 @@ class LabelStart(Supervision):
         return replace(self, labels=valid.labels, sample_weight=valid.sample_weight)
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
-        """Return the start at the scale with the lowest objective of neighbourhoods."""
+        """Return the start at the scale with the lowest objective of neighbourhoods, or near 1."""
+        if self.any_scale and not resume:
+            start, resume = bring_near_one(start), True
+        # Either way as many random numbers are drawn, so that what is learned later does not depend on it.
         return Begun(self, self.neighbourhoods.begin(situation, start, resume=resume).start)
+
+    def brief(self) -> Self:
+        """Return the same without a search for the scale."""
+        return replace(self, any_scale=True)
 
     def subset(self, index: int) -> Vector | None:
         """Return the indices of the samples that the start is judged by; None for all, if they are few."""
