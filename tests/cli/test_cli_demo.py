@@ -1,9 +1,11 @@
 """The demo: its table, pictures, model and report."""
 
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import gramian
 
@@ -33,6 +35,17 @@ def test_the_demo_lowers_the_error_and_writes_pictures_model_and_report(tmp_path
     assert "images of handwritten digits to learn from" in err
     stored = gramian.load(tmp_path / "demo" / "digits.skops")
     np.testing.assert_array_equal(stored.components_, outcome.learners[8].components_)
+
+
+def test_the_demo_leaves_it_to_its_table_that_two_numbers_are_few(monkeypatch):
+    monkeypatch.setattr(demo, "SIZES", (2,))
+    X, y = load_digits(return_X_y=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outcome = demo.compare(demo.Digits(X[:800], y[:800], X[800:], y[800:]))
+    choice = outcome.learners[2].choice_
+    assert choice.errors["euclid"] < choice.errors[choice.plan] - 0.1
+    assert not caught
 
 
 def test_help_of_the_demo_does_not_run_it(tmp_path):

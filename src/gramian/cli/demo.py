@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -90,7 +91,10 @@ def compare(digits: Digits) -> Outcome:
     learners = {}
     # On a terminal each fit has a bar of its own.
     bars = shows_bars()
-    with counting("learning", len(SIZES), quiet=bars) as bar, announce_compilations(not bars):
+    quiet = warnings.catch_warnings()
+    with counting("learning", len(SIZES), quiet=bars) as bar, announce_compilations(not bars), quiet:
+        # The table says so.
+        warnings.filterwarnings("ignore", message="plain Euclidean distance of all")
         for size in SIZES:
             if bars:
                 note(f"{size} numbers a digit:")
