@@ -89,7 +89,8 @@ def explicit(measured, Z):
     if isinstance(measured, Each):
         return (Z**2).sum(1)
     if isinstance(measured, Dense):
-        return np.einsum("mij,ik,jk->m", measured.flat.reshape(-1, measured.d, measured.d).astype(float), Z, Z)
+        # Infinity times 0 is NaN, also where Z has no columns.
+        return np.einsum("mij,ij->m", measured.flat.reshape(-1, measured.d, measured.d).astype(float), Z @ Z.T)
     if isinstance(measured, Pairs):
         return ((Z[measured.pairs[:, 0]] - Z[measured.pairs[:, 1]]) ** 2).sum(1)
     a, near, far = measured.triplets.T

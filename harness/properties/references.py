@@ -16,6 +16,9 @@ __all__ = [
     "squared_lengths",
 ]
 
+#: The cost rises along a line if it exceeds that of the start by this share; less may be rounding.
+RISE = 1e-12
+
 
 class Judged(NamedTuple):
     """Values and slopes of a loss at every prediction, (m,) each."""
@@ -71,9 +74,17 @@ def judge_one(loss: str, error: float, sense: int, width: float) -> tuple[float,
 
 
 def line_decrease(cost: Any, G: np.ndarray, gradient: np.ndarray) -> float:
-    """Return by how much the cost decreases at most along the negative gradient, over steps of all sizes."""
-    size = float(np.linalg.norm(gradient))
+    """Return by how much the cost decreases at most along the negative gradient, before it first rises.
+
+    Beyond a rise there may be another valley, where a gradient that is rounding does not lead.
+    """
+    size, first = float(np.linalg.norm(gradient)), float(cost(G))
     if size == 0:
         return 0.0
-    steps = np.concatenate([[0.0], 2.0 ** np.arange(-40.0, 10.0)]) * float(np.linalg.norm(G)) / size
-    return float(cost(G)) - min(float(cost(G - step * gradient)) for step in steps)
+    lowest = first
+    for step in 2.0 ** np.arange(-40.0, 10.0) * float(np.linalg.norm(G)) / size:
+        value = float(cost(G - step * gradient))
+        if value > first + RISE * abs(first):
+            break
+        lowest = min(lowest, value)
+    return first - lowest
