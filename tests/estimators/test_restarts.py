@@ -31,6 +31,18 @@ def test_further_starts_leave_local_minima(n, d, r, least):
         assert model.n_iter_ == len(model.history_["cost"]) - 1
 
 
+def test_the_last_cost_is_that_of_a_further_start_that_is_right_at_once():
+    """A further start ends at the accuracy of the fit, and often nothing is left to minimise from there."""
+    problems = [make_trap(seed, 10, 5)[:2] for seed in range(30)]
+    models = [PSDRegressor(1, n_init=4, solver="trust-region", random_state=0).fit(X, y) for X, y in problems]
+    assert sum(model.n_starts_ > 1 for model in models) > 3
+    for model, (X, y) in zip(models, problems, strict=True):
+        cost = 0.5 * np.mean((model.predict(X) - y) ** 2)
+        assert model.history_["cost"][-1] == pytest.approx(cost, rel=1e-3, abs=1e-12)
+        assert model.n_iter_ == len(model.history_["cost"]) - 1
+        assert (np.diff(model.history_["passes"]) >= 0).all()
+
+
 def test_a_fit_that_no_start_improves_is_that_of_the_first_start_to_the_last_bit(rng):
     X, y, _, _ = regression(rng, 120, 10, 3)
     y = y + 0.1 * y.std() * rng.standard_normal(120)

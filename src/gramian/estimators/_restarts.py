@@ -74,6 +74,15 @@ def required_agreements(problem: Problem, rank: int) -> int:
     return 2 if few and rank <= HARD_RANK else 1
 
 
+def record_start(result: Result, problem: Problem, journal: Journal) -> None:
+    """Write the point of a further start to the journal, where no iteration from it has been written."""
+    passes = problem.passes
+    evaluation = problem.evaluate(result.point)
+    norm = evaluation.gradient_norm
+    journal.passes += problem.passes - passes
+    journal.write(evaluation.value, norm, 0.0, 0.0)
+
+
 class BestResult(NamedTuple):
     """The result of the lowest cost, and the number of starts that were tried."""
 
@@ -139,6 +148,8 @@ class Restarts(NamedTuple):
                 found, size = rough.solve(problem, best.point.G.shape[1], journal), abs(best.cost)
                 if found.cost < best.cost - rough.tol * size:
                     best, n_same = polish(point=found.point), 0
+                    if best.n_iter == 0:
+                        record_start(best, problem, journal)
                 elif auto and found.cost <= best.cost + AGREEMENT * size:
                     n_same += 1
                     if n_same == needed:
