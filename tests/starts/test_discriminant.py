@@ -73,6 +73,15 @@ def test_discriminants_are_generalised_eigenvectors(data):
     np.testing.assert_allclose(found.T @ within @ found, np.eye(3), atol=1e-10)
 
 
+@pytest.mark.parametrize("c", [9, 20_000])
+def test_more_classes_than_features_need_no_matrix_of_their_number(c, rng):
+    between, A = rng.standard_normal((8, c)) / c, rng.standard_normal((8, 8))
+    within = A @ A.T + np.eye(8)
+    found = leading_discriminants(within, between, 3)
+    expected = scipy.linalg.eigh(between @ between.T, within)[1][:, ::-1][:, :3]
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=1e-6, atol=1e-8)
+
+
 def test_one_more_direction_than_classes_among_many_features(rng, monkeypatch):
     labels = rng.integers(4, size=300)
     X = rng.standard_normal((300, 120)) * np.linspace(1, 3, 120) + rng.standard_normal((4, 120))[labels]

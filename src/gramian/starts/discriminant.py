@@ -96,17 +96,17 @@ def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix
     """Return the leading generalised eigenvectors (d, count) of B Bᵀ and the covariance within classes; B is (d, c).
 
     They are combinations of within⁻¹ B, so that one Cholesky factor and a matrix (c, c) take the place of a
-    decomposition of matrices (d, d). Where classes differ in fewer directions, that decomposition is computed.
+    decomposition of matrices (d, d). That is computed where there are more classes than features, or where classes
+    differ in fewer directions.
     """
-    d = len(within)
-    try:
-        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(within), between)
-        values, V = np.linalg.eigh(between.T @ solved)
-        values, V = values[::-1][:count], V[:, ::-1][:, :count]
-        if values[-1] > SMALL_SHARE * values[0] and count <= len(V):
-            return solved @ (V / np.sqrt(values))
-    except np.linalg.LinAlgError:
-        pass
+    d, c = between.shape
+    if c <= d:
+        with suppress(np.linalg.LinAlgError):
+            solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(within), between)
+            values, V = np.linalg.eigh(between.T @ solved)
+            values, V = values[::-1][:count], V[:, ::-1][:, :count]
+            if values[-1] > SMALL_SHARE * values[0] and count <= c:
+                return solved @ (V / np.sqrt(values))
     return scipy.linalg.eigh(between @ between.T, within, subset_by_index=[d - count, d - 1])[1][:, ::-1]
 
 
