@@ -14,6 +14,7 @@ from gramian.extremes import largest
 from gramian.types import Matrix, Vector
 
 __all__ = [
+    "as_canonical",
     "as_numbers",
     "as_random_state",
     "as_real",
@@ -107,8 +108,11 @@ def as_real(name: str, value: Any) -> Vector:
     return np.asarray(array, array.dtype if array.dtype in FLOATS else np.float64, order="C")
 
 
-def check_kind(name: str, value: Any) -> None:
-    """Raise a ValueError for masked entries, dates and complex numbers, which NumPy converts without a warning."""
+def check_kind(name: str, value: Any, *, labels: bool = False) -> None:
+    """Raise a ValueError for masked entries, dates and complex numbers, which NumPy converts without a warning.
+
+    With `labels` the advice is that for class labels.
+    """
     if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
         count = int(np.ma.getmaskarray(value).sum())
         raise ValueError(
@@ -120,6 +124,11 @@ def check_kind(name: str, value: Any) -> None:
         raise ValueError(f"Complex data not supported: {name} holds complex numbers. Give real numbers.")
     found = next((UNUSABLE_KINDS[kind] for kind in sorted(kinds) if kind in UNUSABLE_KINDS), None)
     if found is not None:
+        if labels:
+            raise ValueError(
+                f"{name} holds {found}; expected class labels, texts or numbers. Convert them, for example by "
+                f"{name}.astype(str)."
+            )
         raise ValueError(f"{name} holds {found}; expected numbers. Convert them first, for example to days as floats.")
 
 
@@ -213,6 +222,26 @@ def validate_sense(sense: Any, n_samples: int) -> Vector:
     if given.shape not in ((1,), (n_samples,)):
         raise ValueError(f"sense has shape {given.shape}; expected ({n_samples},), one for each sample.")
     return np.broadcast_to(np.array(numbers, np.int8), (n_samples,)).copy()
+
+
+def as_canonical(X: Any) -> Any:
+    """Return what is given; of a CSR or CSC matrix with unsorted entries or duplicates, a copy without them.
+
+    SciPy sorts entries and sums duplicates in place, in the caller's matrix, where it takes absolute values or minima.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from gramian.checks import as_canonical
+    >>> X = scipy.sparse.csr_array(([1.0, 2.0], [1, 0], [0, 2]), shape=(1, 2))
+    >>> as_canonical(X).indices.tolist(), X.indices.tolist()
+    ([0, 1], [1, 0])
+    """
+    if getattr(X, "format", None) not in ("csr", "csc") or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def check_sparse(X: Any, name: str = "X") -> None:

@@ -19,7 +19,7 @@ import scipy.sparse
 
 from gramian._kernels.rows import StoredRows, dense_rows, sparse_rows
 from gramian._kernels.sparse import LEAST_COLUMNS, multiply_sparse, to_csr
-from gramian.checks import check_sparse
+from gramian.checks import as_canonical, check_sparse
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Array", "Centred", "Features", "Identity", "Sparse", "as_features"]
@@ -191,7 +191,7 @@ class Sparse:
     def __init__(self, X: Any) -> None:
         if scipy.sparse.issparse(X):
             check_sparse(X)
-        self.X = to_csr(X)
+        self.X = to_csr(as_canonical(X))
 
     @classmethod
     def of_checked(cls, X: Any) -> Sparse:

@@ -12,7 +12,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.blocked import BlockedFeatures, is_in_files
-from gramian.checks import FLOATS, as_numbers, check_kind, check_number, check_sparse
+from gramian.checks import FLOATS, as_canonical, as_numbers, check_kind, check_number, check_sparse
 from gramian.estimators._blocks import validate_blocked
 from gramian.geometries import GEOMETRIES, Geometry
 from gramian.mapped import check_map, is_large_map, is_map
@@ -62,6 +62,7 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
     check_kind("X", X)
     if scipy.sparse.issparse(X):
         check_sparse(X)
+        X = as_canonical(X)
     if is_large_map(X) and (X.dtype not in FLOATS or not X.flags.c_contiguous):
         warn_user(
             f"X is memory-mapped as {X.dtype}{'' if X.flags.c_contiguous else ', not in C order'}, and is copied whole "
@@ -73,7 +74,7 @@ def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: 
         # They need not be read twice.
         options["ensure_all_finite"] = False
     if not (y is None or isinstance(y, str)):
-        check_kind("y", y)
+        check_kind("y", y, labels=not options.get("y_numeric", False))
         if not options.get("y_numeric", False):
             y = read_labels(y)
         elif getattr(getattr(y, "dtype", None), "kind", "O") == "O":

@@ -217,7 +217,8 @@ def warn_if_idle(best: Plan, plans: list[Plan], errors: dict[str, float]) -> boo
     if lowest is None or (best.name not in words and errors[lowest] >= error):
         return False
     nothing = best.name in words
-    outcome = "Nothing is learned" if nothing else f"The difference may be chance, so {best.name!r} is learned"
+    tied = "" if best.name == learned else ", tied with it,"
+    outcome = "Nothing is learned" if nothing else f"The difference may be chance, so {best.name!r}{tied} is learned"
     named = best.name if nothing else lowest
     warn_user(
         f"learning does not lower the error on held-out samples: {words[named]} has {errors[named]:.1%}, the best plan "

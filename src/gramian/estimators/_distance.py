@@ -163,9 +163,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return Metric(self.components_.copy())
 
     def get_mahalanobis_matrix(self) -> Matrix:
-        """Return W = components_ᵀ components_, shape (d, d)."""
+        """Return W = components_ᵀ components_, shape (d, d), in float64, as squares may leave the range of float32."""
         check_learned(self)
-        return self.components_.T @ self.components_
+        components = self.components_.astype(np.float64, copy=False)
+        return components.T @ components
 
     def set_threshold(self, threshold: float) -> Self:
         """Set the threshold: `predict` classifies pairs at this distance or less as similar.
@@ -305,9 +306,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @property
     def spectrum_(self) -> Vector:
-        """The eigenvalues of W = components_ᵀ components_, descending, shape (r,); its d - r others are 0."""
+        """The eigenvalues of W = components_ᵀ components_, descending, shape (r,), in float64; d - r others are 0."""
         check_learned(self)
-        return np.linalg.svd(self.components_, compute_uv=False) ** 2
+        return np.square(np.linalg.svd(self.components_, compute_uv=False), dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

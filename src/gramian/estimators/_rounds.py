@@ -19,6 +19,7 @@ from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
 from gramian.supervision.checks import check_samples, check_tuples_differ, validate_signs, warn_of_targets
 from gramian.supervision.pairs import read_bounds
 from gramian.supervision.tuples import TUPLES
+from gramian.warn import warn_user
 
 __all__ = [
     "Validated",
@@ -86,7 +87,7 @@ def validate_samples(
         if not checked:
             X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
             supervision = with_labels(supervision, y)
-        supervision = with_class_weight(supervision, learner.class_weight)
+        supervision = with_class_weight(supervision, learner.class_weight, reset)
     else:
         X = X if checked else validate_input(learner, X, reset=reset, **kinds)
         supervision = with_sign_weight(supervision, learner.class_weight)
@@ -154,13 +155,27 @@ def with_labels(supervision: Any, labels: Any, weight: Any = None) -> Supervisio
     return replace(supervision, labels=labels, **({} if weight is None else {"sample_weight": weight}))
 
 
-def with_class_weight(supervision: Any, class_weight: Any) -> Supervision:
-    """Return a supervision by labels whose weights of samples are multiplied by those of their classes."""
+def with_class_weight(supervision: Any, class_weight: Any, reset: bool) -> Supervision:
+    """Return a supervision by labels whose weights of samples are multiplied by those of their classes.
+
+    Classes that a dict does not have weigh 1. Its other classes may be in further parts of a stream.
+    """
     if class_weight is None:
         return supervision
+    if isinstance(class_weight, Mapping):
+        class_weight = of_present_classes(class_weight, supervision.labels, told=reset)
     weight = compute_sample_weight(class_weight, supervision.labels)
     own = validate_weight(supervision.sample_weight, len(weight), np.dtype(np.float64))
     return with_weight(supervision, weight * own)
+
+
+def of_present_classes(class_weight: Mapping, labels: Any, told: bool) -> dict:
+    """Return the weights of the classes of labels (n,); warn of weights of other classes if these are to be told."""
+    present = set(np.unique(labels).tolist())
+    others = [label for label in class_weight if label not in present]
+    if others and told:
+        warn_user(f"class_weight has the key {others[0]!r}, but no sample has this label. Its weight is not used.")
+    return {label: weight for label, weight in class_weight.items() if label in present}
 
 
 def with_sign_weight(supervision: Any, class_weight: Any) -> Supervision:

@@ -66,8 +66,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     balanced : bool
         For constraints="pairs": True draws half of the pairs within classes, False draws uniformly from all pairs.
     class_weight : dict, "balanced" or None
-        Weights of the classes of `fit` by label, or of pairs by sign, which multiply those of their samples or pairs.
-        "balanced" gives every class the same total weight; in a stream, every class of a chunk.
+        Weights of the classes of `fit` by label, or of pairs by sign, 1 by default, which multiply those of their
+        samples or pairs. "balanced" gives every class the same total weight; in a stream, every class of a chunk.
     regularisation : float or "auto"
         The penalty weight λ of ½ λ ‖W - W₀‖²/‖W₀‖², W₀ the start. "auto" is 0.06 (1 + 3 r c/n) for triplets of n
         labels of c classes, 10,000/n of this if n is larger, but 0 at full rank if n >= 2 d. For m given constraints on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -242,6 +243,10 @@ def check_indices(indices: Any, name: str, columns: int, n_samples: int | None) 
         raise ValueError(f"{name} cannot be read as an array of indices: {error}.") from error
     if array.ndim != 2 or array.shape[1] != columns:
         raise ValueError(f"{name} has shape {array.shape}; expected (m, {columns}), sample indices in each row.")
+    if array.dtype == object and all(type(index) is int for index in array.flat):
+        # Columns of a data frame that may have missing entries. A number beyond int64 is no index.
+        with suppress(OverflowError):
+            array = array.astype(np.int64)
     if not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} has dtype {array.dtype}; expected integers, the indices of samples.")
     check_range(array, name, n_samples)

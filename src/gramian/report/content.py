@@ -183,7 +183,7 @@ def to_dense(rows: Any) -> Matrix:
 
 def gather_features(subject: Subject, data: Data, before: Matrix) -> dict:
     """Return the share of each feature in the squared distances, W_jj var_j; the largest ones by name."""
-    weight = np.sum(subject.learner.components_**2, axis=0) * before.var(axis=0)
+    weight = np.sum(np.square(subject.learner.components_, dtype=np.float64), axis=0) * before.var(axis=0)
     share = weight / (weight.sum() or 1.0)
     names = subject.feature_names(data.X, len(share))
     order = np.argsort(-share, kind="stable")[:MOST_FEATURES]

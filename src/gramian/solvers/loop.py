@@ -287,7 +287,10 @@ class Loop(NamedTuple):
             The number of successive small steps before this one.
         """
         if step.size == 0:
-            return Checked(Verdict(Ending.STUCK, Ending.STUCK.value), n_small)
+            message = (
+                Ending.STUCK.value if self.solver.stops else "the measurements that choose the step size are fitted"
+            )
+            return Checked(Verdict(Ending.STUCK, message), n_small)
         if not self.solver.stops:
             return Checked(GO_ON, 0)
         rule = check_change(before, step.evaluation, self.tol)

@@ -278,12 +278,12 @@ def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
     bad = np.flatnonzero(~np.isin(signs, (-1, 1)))
     if bad.size:
         raise ValueError(
-            f"y must be +1 (same) or -1 (different), one for each pair; y[{bad[0]}] = {signs[bad[0]]}. "
+            f"y must be +1 (same) or -1 (different), one for each pair; y[{bad[0]}] = {signs.tolist()[bad[0]]!r}. "
             "Squared distances are given as target=."
         )
     if both and have_one_sign(signs):
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
-    return signs
+    return signs if signs.dtype != object else signs.astype(np.int64)
 
 
 def have_one_sign(signs: Any) -> bool:

@@ -23,6 +23,8 @@ __all__ = ["Memory", "Online"]
 GRID = tuple(2.0**k for k in range(-3, 4))
 #: The number of times that an epoch is tried, each time with shorter steps, before it is skipped.
 RETRIES = 10
+# The largest number of subsets of which the first with a gradient is used for pre-training.
+MOST_SUBSETS = 10
 
 
 class Streamed(NamedTuple):
@@ -154,16 +156,18 @@ class Online(Solver):
             The least number of measurements in the whole stream.
         """
         m = len(problem.sampled.measurement)
-        size = min(m, self.subset)
-        subset = problem.take(rng.permutation(m)[:size] if self.shuffle else np.arange(size))
-        mean = mean_gradient_norm(subset, point, self.batch_size)
-        if not np.isfinite(mean):
-            raise ValueError(f"the mean norm of the gradients at the start is {mean}; scale the data or the start.")
-        # At an exact fit, gradients are rounding: steps in units of them would lead away.
-        if mean == 0 or fits_exactly(subset, point, self.batch_size):
-            return Schedule(0.0, 1.0)
-        step, delay = self.choose_steps(subset, point, mean)
-        return Schedule(step / mean, delay * max(m, least))
+        order, size = rng.permutation(m) if self.shuffle else np.arange(m), min(m, self.subset)
+        # Near a good fit few constraints are violated, and a subset may have none of them.
+        for first in range(0, min(m, MOST_SUBSETS * size), size):
+            subset = problem.take(order[first : first + size])
+            mean = mean_gradient_norm(subset, point, self.batch_size)
+            if not np.isfinite(mean):
+                raise ValueError(f"the mean norm of the gradients at the start is {mean}; scale the data or the start.")
+            # At an exact fit, gradients are rounding: steps in units of them would lead away.
+            if mean > 0 and not fits_exactly(subset, point, self.batch_size):
+                step, delay = self.choose_steps(subset, point, mean)
+                return Schedule(step / mean, delay * max(m, least))
+        return Schedule(0.0, 1.0)
 
     def choose_steps(self, subset: Problem, point: Point, mean: float) -> Steps:
         """Return s and t₀ with the lowest cost after one epoch on a subset; `mean` is μ."""
