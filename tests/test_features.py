@@ -109,6 +109,12 @@ def test_unusual_types_of_indices_are_converted(index, sparse):
     np.testing.assert_array_equal(features.pull(np.eye(5)), expected.T)
 
 
+def test_unusual_types_of_indices_of_columns_are_converted(sparse):
+    columns = sparse.tocsc()
+    columns.indices = columns.indices.astype("uint64")
+    np.testing.assert_array_equal(Sparse(columns).dense(), sparse.toarray())
+
+
 def test_empty_sparse_data_is_taken():
     assert Sparse(scipy.sparse.csr_array((0, 3))).shape == (0, 3)
     assert Sparse(scipy.sparse.csr_array((3, 0))).shape == (3, 0)

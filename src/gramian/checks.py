@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from gramian._kernels.sparse import with_plain_indices
 from gramian.extremes import largest
 from gramian.types import Matrix, Vector
 
@@ -227,6 +228,8 @@ def validate_sense(sense: Any, n_samples: int) -> Vector:
 def as_canonical(X: Any) -> Any:
     """Return what is given; of a CSR or CSC matrix with unsorted entries or duplicates, a copy without them.
 
+    Indices of other types than those of SciPy are converted.
+
     SciPy sorts entries and sums duplicates in place, in the caller's matrix, where it takes absolute values or minima.
 
     Examples
@@ -237,6 +240,7 @@ def as_canonical(X: Any) -> Any:
     >>> as_canonical(X).indices.tolist(), X.indices.tolist()
     ([0, 1], [1, 0])
     """
+    X = with_plain_indices(X)
     if getattr(X, "format", None) not in ("csr", "csc") or X.has_canonical_format:
         return X
     X = X.copy()

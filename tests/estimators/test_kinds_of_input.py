@@ -129,3 +129,13 @@ def test_online_descent_finds_the_few_constraints_that_are_violated(wine, monkey
     learner.fit(*wine)
     assert learner.history_["cost"][-1] > 1e-9
     assert learner.message_ == "the measurements that choose the step size are fitted"
+
+
+@pytest.mark.parametrize("convert", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_sparse_samples_with_unusual_types_of_indices(convert, wine):
+    X, y = wine
+    given = convert(X)
+    given.indices = given.indices.astype(np.uint64)
+    found = MetricLearner(2, constraints="triplets", random_state=0).fit(given, y)
+    expected = MetricLearner(2, constraints="triplets", random_state=0).fit(scipy.sparse.csr_array(X), y)
+    np.testing.assert_array_equal(found.factor_, expected.factor_)

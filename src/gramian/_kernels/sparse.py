@@ -60,9 +60,13 @@ def multiply_sparse(X: Any, B: Any) -> Any:
     return Z
 
 
+def with_plain_indices(X: Any) -> Any:
+    """Return what is given; of a CSR or CSC matrix with indices of other types than SciPy's, one with int64 indices."""
+    if getattr(X, "format", None) not in ("csr", "csc") or (X.indices.dtype, X.indptr.dtype) in PLAIN_INDICES:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+
+
 def to_csr(X: Any) -> Any:
     """Return X as a CSR array; its two index arrays are of one type, int32 or int64, as SciPy's products need them."""
-    if getattr(X, "format", None) == "csr" and (X.indices.dtype, X.indptr.dtype) not in PLAIN_INDICES:
-        parts = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
-        return scipy.sparse.csr_array(parts, shape=X.shape)
-    return scipy.sparse.csr_array(X)
+    return scipy.sparse.csr_array(with_plain_indices(X))
