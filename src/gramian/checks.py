@@ -243,7 +243,8 @@ def as_canonical(X: Any) -> Any:
     X = with_plain_indices(X)
     if getattr(X, "format", None) not in ("csr", "csc") or X.has_canonical_format:
         return X
-    X = X.copy()
+    # Small integers would overflow.
+    X = X.copy() if X.dtype in FLOATS else X.astype(np.float64)
     X.sum_duplicates()
     return X
 

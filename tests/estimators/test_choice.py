@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from gramian import MetricLearner, PSDRegressor
 from gramian.estimators._blend import average_distances, learn_from_start
 from gramian.estimators._choice import Tally, warn_if_idle
-from gramian.estimators._trial import in_single_precision
+from gramian.estimators._trial import in_single_precision, majorities
 from gramian.features import Array, Centred, Sparse
 from gramian.situation import Situation
 from gramian.solvers import LBFGS, SOLVERS, ConjugateGradient, Ending
@@ -325,3 +325,10 @@ def test_neighbourhoods_of_classes_that_the_start_separates_are_learned_to_the_e
         assert learner.history_["cost"][0] < 2 * learner.history_["cost"][-1]
         fits.append(learner.get_mahalanobis_matrix())
     np.testing.assert_allclose(fits[0], fits[1], atol=2e-2 * np.abs(fits[0]).max())
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 30])
+def test_majorities_are_those_of_counts(n_labels, rng):
+    labels = rng.integers(n_labels, size=(200, 9))
+    counts = np.sum(labels[:, :, None] == np.arange(n_labels), axis=1)
+    np.testing.assert_array_equal(majorities(labels), counts.argmax(axis=1))

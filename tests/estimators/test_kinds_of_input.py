@@ -110,9 +110,13 @@ def test_dates_as_labels_are_refused_with_what_labels_are(wine):
 def test_weights_of_classes_that_a_part_does_not_have(wine):
     X, y = wine
     two, learner = y < 2, MetricLearner(2, constraints="triplets", random_state=0)
-    with pytest.warns(UserWarning, match="class_weight has the key 2, but no sample has this label"):
+    with pytest.warns(UserWarning, match="class_weight has the key 2, but no sample here has this label"):
         weighted = MetricLearner(2, constraints="triplets", class_weight={2: 5}, random_state=0).fit(X[two], y[two])
     np.testing.assert_array_equal(weighted.components_, learner.fit(X[two], y[two]).components_)
+    # Weights of all classes that are there are no mistake, as in a fold without a rare class.
+    MetricLearner(2, constraints="triplets", class_weight={0: 1, 1: 2, 2: 5}).fit(X[two], y[two])
+    with pytest.raises(ValueError, match="class_weight has the key '2', but labels are like 0"):
+        MetricLearner(2, constraints="triplets", class_weight={"2": 5}).fit(X, y)
     # In later parts of a stream the classes vary.
     weighted.partial_fit(X, y)
     weighted.partial_fit(X[two], y[two])
@@ -128,7 +132,7 @@ def test_online_descent_finds_the_few_constraints_that_are_violated(wine, monkey
     monkeypatch.setattr("gramian.solvers.online.descent.MOST_SUBSETS", 1)
     learner.fit(*wine)
     assert learner.history_["cost"][-1] > 1e-9
-    assert learner.message_ == "the measurements that choose the step size are fitted"
+    assert learner.message_ == "the start fits all measurements that a step size is chosen by"
 
 
 @pytest.mark.parametrize("convert", [scipy.sparse.csr_array, scipy.sparse.csc_array])
@@ -139,3 +143,15 @@ def test_sparse_samples_with_unusual_types_of_indices(convert, wine):
     found = MetricLearner(2, constraints="triplets", random_state=0).fit(given, y)
     expected = MetricLearner(2, constraints="triplets", random_state=0).fit(scipy.sparse.csr_array(X), y)
     np.testing.assert_array_equal(found.factor_, expected.factor_)
+
+
+def test_double_entries_of_small_integers_are_summed_as_numbers():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 128, (40, 5)), np.arange(40) % 2
+    once = scipy.sparse.csr_array(X)
+    rows, columns = np.repeat(once.tocoo().row, 2), np.repeat(once.indices, 2)
+    edges = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=40))])
+    twice = scipy.sparse.csr_array((np.repeat(once.data, 2).astype(np.int8), columns, edges), shape=X.shape)
+    found = MetricLearner(2, constraints="triplets", random_state=0).fit(twice, y)
+    expected = MetricLearner(2, constraints="triplets", random_state=0).fit(scipy.sparse.csr_array(2.0 * X), y)
+    np.testing.assert_array_equal(found.components_, expected.components_)

@@ -306,3 +306,14 @@ def test_a_satisfied_batch_changes_nothing(rng):
     end, skipped = descend(problem, point, np.arange(20), 5, np.ones(4))
     np.testing.assert_array_equal(end.G, point.G)
     assert skipped == 0
+
+
+def test_the_last_subset_for_step_sizes_is_as_large_as_the_others(rng):
+    X, G = rng.standard_normal((1001, 5)), rng.standard_normal((5, 2))
+    y = np.sum((X @ G) ** 2, axis=1)
+    y[-1] += 5
+    problem = Problem([Block(Array(X), [Term(Each(1001), y)])])
+    found = minimize(problem, Online(shuffle=False, subset=1000), Flat().point(G), max_iter=2)
+    cost = found.history["cost"]
+    assert cost[-1] < cost[0]
+    assert max(cost) == cost[0]

@@ -70,8 +70,10 @@ def exponentiate_products(row: Any, norms: Any, shift: Any, out: Any) -> Any:
 
 @njit(**OPTIONS)
 def least_exponential(row: Any, factor: Any) -> Any:
-    """Return the exponential up to which its product with a factor is negligible; infinity for a factor of 0."""
-    return row.dtype.type((NEGLIGIBLE32 if row.itemsize == 4 else NEGLIGIBLE64) / abs(float(factor)))
+    """Return the exponential up to which its product with a factor is negligible."""
+    # Exponentials are at most 1, so that a factor of 0 has the same result as a negligible one.
+    negligible = NEGLIGIBLE32 if row.itemsize == 4 else NEGLIGIBLE64
+    return row.dtype.type(negligible / max(abs(float(factor)), negligible))
 
 
 @njit(**OPTIONS)

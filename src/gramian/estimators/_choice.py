@@ -115,7 +115,7 @@ def choose_plan(
     text = ", ".join(f"{name} {error:.1%}" for name, error in errors.items())
     journal.note(f"plan: {best.name}; errors on held-out samples: {text}")
     if not warn_if_idle(best, tally.plans, errors) and rank < d:
-        warn_if_behind_euclid(tally, rank, d)
+        warn_if_behind_euclid(tally, rank, learner.n_features_in_)
     return Chosen(best, Choice(best.name, errors))
 
 

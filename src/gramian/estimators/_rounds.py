@@ -163,19 +163,27 @@ def with_class_weight(supervision: Any, class_weight: Any, reset: bool) -> Super
     if class_weight is None:
         return supervision
     if isinstance(class_weight, Mapping):
-        class_weight = of_present_classes(class_weight, supervision.labels, told=reset)
+        class_weight = of_present_classes(class_weight, supervision.labels, warn=reset)
     weight = compute_sample_weight(class_weight, supervision.labels)
     own = validate_weight(supervision.sample_weight, len(weight), np.dtype(np.float64))
     return with_weight(supervision, weight * own)
 
 
-def of_present_classes(class_weight: Mapping, labels: Any, told: bool) -> dict:
-    """Return the weights of the classes of labels (n,); warn of weights of other classes if these are to be told."""
-    present = set(np.unique(labels).tolist())
-    others = [label for label in class_weight if label not in present]
-    if others and told:
-        warn_user(f"class_weight has the key {others[0]!r}, but no sample has this label. Its weight is not used.")
-    return {label: weight for label, weight in class_weight.items() if label in present}
+def of_present_classes(class_weight: Mapping, labels: Any, warn: bool) -> dict:
+    """Return the weights of the classes of labels (n,).
+
+    Where some classes have no weight, a key that is no class may be a mistake: warn of it if `warn` is True. Raises a
+    ValueError for texts where labels are numbers, and for numbers where they are texts.
+    """
+    classes = np.unique(labels).tolist()
+    others = [label for label in class_weight if label not in classes]
+    if others and isinstance(others[0], str) != isinstance(classes[0], str):
+        raise ValueError(
+            f"class_weight has the key {others[0]!r}, but labels are like {classes[0]!r}. Give keys of their type."
+        )
+    if others and warn and any(label not in class_weight for label in classes):
+        warn_user(f"class_weight has the key {others[0]!r}, but no sample here has this label. Its weight is not used.")
+    return {label: weight for label, weight in class_weight.items() if label in classes}
 
 
 def with_sign_weight(supervision: Any, class_weight: Any) -> Supervision:

@@ -141,9 +141,14 @@ class Trial:
         lifted = factor if self.span is None else self.span.lift(factor).astype(self.held_out.features.dtype)
         queries = self.held_out.image(lifted)
         near = self.labels[nearest_to_queries(self.situation.image(factor), queries, max(NEIGHBOURS))]
-        votes = np.cumsum(near[:, :, None] == np.arange(self.labels.max() + 1), axis=1)
-        wrong = [votes[:, min(k, near.shape[1]) - 1].argmax(axis=1) != self.truth for k in NEIGHBOURS]
+        wrong = [majorities(near[:, :k]) != self.truth for k in NEIGHBOURS]
         return float(np.mean(np.average(wrong, axis=1, weights=self.weight_held_out)))
+
+
+def majorities(labels: Matrix) -> Vector:
+    """Return the most frequent label of each row (n, k), 0, 1, …; of several, the smallest."""
+    votes = np.sum(labels[:, :, None] == labels[:, None, :], axis=2)
+    return np.where(votes == votes.max(axis=1, keepdims=True), labels, labels.max() + 1).min(axis=1)
 
 
 def in_single_precision(features: Features) -> Features:

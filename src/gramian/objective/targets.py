@@ -40,7 +40,8 @@ class KernelRegression(SoftmaxTerm):
     anchors : array of int, shape (a,), optional
         Indices of samples; all by default.
     weight : array, shape (a,), optional
-        Weights of the anchors, 1/a by default.
+        Weights of the anchors, with a sum near 1; 1/a by default. In float32, derivatives in a distance that
+        are smaller than 1e-32 count as 0.
 
     Examples
     --------

@@ -287,9 +287,8 @@ class Loop(NamedTuple):
             The number of successive small steps before this one.
         """
         if step.size == 0:
-            message = (
-                Ending.STUCK.value if self.solver.stops else "the measurements that choose the step size are fitted"
-            )
+            fits = "the start fits all measurements that a step size is chosen by"
+            message = Ending.STUCK.value if self.solver.stops else fits
             return Checked(Verdict(Ending.STUCK, message), n_small)
         if not self.solver.stops:
             return Checked(GO_ON, 0)

@@ -96,8 +96,8 @@ def leading_discriminants(within: Matrix, between: Matrix, count: int) -> Matrix
     """Return the leading generalised eigenvectors (d, count) of B Bᵀ and the covariance within classes; B is (d, c).
 
     They are combinations of within⁻¹ B, so that one Cholesky factor and a matrix (c, c) take the place of a
-    decomposition of matrices (d, d). That is computed where there are more classes than features, or where classes
-    differ in fewer directions.
+    decomposition of matrices (d, d). The latter is computed where there are more classes than features, or where
+    classes differ in fewer directions.
     """
     d, c = between.shape
     if c <= d:

@@ -229,10 +229,10 @@ class LabelStart(Supervision):
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the start at the scale with the lowest objective of neighbourhoods, or near 1."""
-        if self.any_scale and not resume:
-            start, resume = bring_near_one(start), True
-        # Either way as many random numbers are drawn, so that what is learned later does not depend on it.
-        return Begun(self, self.neighbourhoods.begin(situation, start, resume=resume).start)
+        start = bring_near_one(start) if self.any_scale and not resume else start
+        # With and without a search as many random numbers are drawn: what is learned later does not depend on it.
+        begun = self.neighbourhoods.begin(situation, start, resume=resume or self.any_scale)
+        return Begun(self, begun.start)
 
     def brief(self) -> Self:
         """Return the same without a search for the scale."""

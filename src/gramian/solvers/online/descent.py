@@ -159,6 +159,8 @@ class Online(Solver):
         order, size = rng.permutation(m) if self.shuffle else np.arange(m), min(m, self.subset)
         # Near a good fit few constraints are violated, and a subset may have none of them.
         for first in range(0, min(m, MOST_SUBSETS * size), size):
+            # The last subset is as large as the others: few measurements would choose steps for themselves alone.
+            first = min(first, m - size)
             subset = problem.take(order[first : first + size])
             mean = mean_gradient_norm(subset, point, self.batch_size)
             if not np.isfinite(mean):
