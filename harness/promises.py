@@ -34,7 +34,8 @@ PROMISES = [
         ("tests/estimators/test_refusals.py", "tests/test_lowlevel_messages.py"),
     ),
     Promise(
-        "Nothing is lost in a refused or interrupted call: the estimator is as it was before.",
+        "A call that raises leaves the estimator as it was; `fit_stream` keeps the batches before. Ctrl-C in the "
+        "iterations ends the fit with the best point.",
         "attributes compared before and after",
         (
             *(f"tests/estimators/test_{name}.py::test_bad_input_is_refused_and_nothing_is_lost" for name in ESTIMATORS),

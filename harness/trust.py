@@ -38,9 +38,9 @@ INTRODUCTION = """\
 <!-- Written by `python -m harness.trust` from harness/promises.py and docs/trust/. Do not edit. -->
 
 This page is for those who will rely on Gramian. It says what holds of every fit: results do not depend on units or on
-the number of threads, bad input is refused in clear words, a call that fails loses nothing, files cannot run code.
-Beside each promise stands how it is tested, so that you can judge how much it is worth. At the end stands what random
-cases found.
+the number of threads, bad input is refused in clear words, a call that fails leaves the estimator as it was, files
+cannot run code. Beside each promise stands how it is tested, so that you can judge how much it is worth. At the end
+stands what random cases found.
 
 Each promise is checked by tests that `make test` runs. Warnings are errors in all of them, and they run under
 `python -X dev`. `make test-kernels` runs the tests of the compiled kernels as plain Python and with checks of every
