@@ -82,8 +82,8 @@ def main() -> None:
     y = np.repeat([0, 1, 2], 100)
     X = rng.standard_normal((300, 10)) + y[:, None]
     learners = {
-        "MetricLearner(5).fit": MetricLearner(5, random_state=0),
-        "the same, triplets only": MetricLearner(5, constraints="triplets", random_state=0),
+        "MetricLearner(5).fit": MetricLearner(5, n_jobs=1, random_state=0),
+        "the same, triplets only": MetricLearner(5, constraints="triplets", n_jobs=1, random_state=0),
     }
     for name, learner in learners.items():
         # The first fit compiles and imports.
