@@ -119,21 +119,14 @@ class Array:
     array([1., 1., 1.])
     """
 
+    #: A slice of an array is a view.
+    sliceable = True
+
     def __init__(self, X: Matrix) -> None:
         if not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.ndim != 2:
             kind, shape = type(X).__name__, np.shape(X)
             raise ValueError(f"X is a {kind} of shape {shape}; expected an array (N, d) without a mask.")
-        self.X = X
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of samples and features, (N, d)."""
-        return self.X.shape[0], self.X.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of X."""
-        return self.X.dtype
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k)."""
@@ -149,11 +142,6 @@ class Array:
     def n_pieces(self) -> int:
         """The number of pieces of at least 1024 rows."""
         return count_pieces(len(self.X))
-
-    @property
-    def sliceable(self) -> bool:
-        """True: a slice of an array is a view."""
-        return True
 
     def take(self, rows: Rows) -> Array:
         """Return the features of some rows; a view if rows is a slice."""
@@ -350,6 +338,9 @@ class Identity:
     array([1., 2.])
     """
 
+    #: There is no product to split, and no row is stored.
+    n_pieces, sliceable = 1, False
+
     def __init__(self, n: int, dtype: Any = np.float64) -> None:
         self.shape = (n, n)
         self.dtype = np.dtype(dtype)
@@ -361,16 +352,6 @@ class Identity:
     def pull(self, S: Matrix) -> Matrix:
         """Return S itself."""
         return S
-
-    @property
-    def n_pieces(self) -> int:
-        """1, since there is no product to split."""
-        return 1
-
-    @property
-    def sliceable(self) -> bool:
-        """False: a row is not stored."""
-        return False
 
     def take(self, rows: Rows) -> Sparse:
         """Return unit vectors as sparse features, shape (n_rows, n)."""
