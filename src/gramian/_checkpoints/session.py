@@ -67,17 +67,15 @@ class Position(NamedTuple):
 class NoCheckpoint:
     """Stands for a checkpoint where none is wanted: everything is computed, and nothing is stored."""
 
+    #: No position is of use.
+    wanted = False
+
     def remember(self, name: str, compute: Callable[[], Value], *, rng: Any = None, problem: Any = None) -> Value:
         """Return what is computed."""
         return compute()
 
     def offer(self, value: Any) -> None:
         """Do nothing."""
-
-    @property
-    def wanted(self) -> bool:
-        """False: no position is of use."""
-        return False
 
     def position(self) -> Any:
         """Return None: there is no earlier position."""
@@ -100,6 +98,9 @@ class Checkpoint:
         The random generator of the fit, in its first state; it is set to the stored one.
     """
 
+    #: Positions are stored.
+    wanted = True
+
     def __init__(
         self, path: Path, every: float, header: dict[str, Any], journal: Any, rng: np.random.Generator
     ) -> None:
@@ -121,11 +122,6 @@ class Checkpoint:
         self.first_rng, self.resumed = state["rng"], True
         rng.bit_generator.state = self.first_rng.bit_generator.state
         self.journal.load(**state["journal"])
-
-    @property
-    def wanted(self) -> bool:
-        """True: positions are stored."""
-        return True
 
     def remember(
         self,

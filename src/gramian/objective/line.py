@@ -41,6 +41,8 @@ class Line:
     value, slope : float
         The objective and its derivative at s = 0.
     curve : Curve
+    straight : bool
+        True if slope and curvature are known along the line.
     limit : float
         The longest step.
     quartic : array, shape (5,), or None
@@ -66,19 +68,14 @@ class Line:
         self.value = start.value
         self.slope = start.slope(tangent)
         self.curve: Curve = start.point.curve(tangent)
-        self.limit = self.curve.limit
+        self.straight, self.limit = self.curve.straight, self.curve.limit
         # A curve that names no direction still has a velocity, which the Gauss-Newton model needs.
         direction = self.curve.direction
         direction = start.point.frame_velocity(tangent) if direction is None else direction
-        self.ahead, outlook = start.prepare(direction, straight=self.curve.straight)
+        self.ahead, outlook = start.prepare(direction, straight=self.straight)
         self.quartic = None if outlook is None else outlook.quartic
         self._at_start = None if outlook is None else outlook.start
         self._trial: Trial | None = None
-
-    @property
-    def straight(self) -> bool:
-        """True if slope and curvature are known along the line."""
-        return self.curve.straight
 
     @property
     def costly(self) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from gramian.execution import Execution, Serial, Shards, Work, execution_for
 from gramian.geometries import Point
 from gramian.objective import block
@@ -32,6 +30,10 @@ class Problem:
 
     Attributes
     ----------
+    n_features : int
+        The dimension d of W.
+    dtype : dtype
+        The type of the data, and so of the factor.
     passes : float
         Products with the data so far, images and pulls.
 
@@ -50,6 +52,8 @@ class Problem:
 
     def __init__(self, blocks: Sequence[Block], execution: Execution | None = None, share: float = 1.0) -> None:
         self.blocks = validate_blocks(blocks)
+        features = self.blocks[0].features
+        self.n_features, self.dtype = features.shape[1], features.dtype
         if execution is not None and not (hasattr(execution, "place") and hasattr(execution, "run")):
             raise TypeError(
                 f"execution={execution!r} has no place and run. Choose None, Serial(), Threads(n) or Dask()."
@@ -76,16 +80,6 @@ class Problem:
         """Add to the number of passes over the data."""
         self.passes += self.share * passes
         return self
-
-    @property
-    def n_features(self) -> int:
-        """The dimension d of W."""
-        return self.blocks[0].features.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The type of the data, and so of the factor."""
-        return self.blocks[0].features.dtype
 
     @cached_property
     def value_at_zero(self) -> float:

@@ -132,6 +132,9 @@ class Term:
     sense: Vector = None  # type: ignore[assignment]
     weight: Vector = None  # type: ignore[assignment]
 
+    #: Along a line every measurement is a parabola.
+    costly = False
+
     def __post_init__(self) -> None:
         if not isinstance(self.measurement, Measurement):
             raise TypeError(f"measurement is of type {type(self.measurement).__name__}; expected a Measurement.")
@@ -186,11 +189,6 @@ class Term:
     def separable(self) -> bool:
         """True if measurement i is made of sample i alone."""
         return self.measurement.separable
-
-    @property
-    def costly(self) -> bool:
-        """False: along a line every measurement is a parabola."""
-        return False
 
     def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive measurements that add up to this one; nothing is copied."""
