@@ -22,7 +22,7 @@ LAYERS = [
     {"checks"},
     {"_checkpoints", "tables"},
     {"features", "measurements", "losses", "geometries", "execution"},
-    {"mapped"},
+    {"mapped", "columns"},
     {"span"},
     {"closeness", "coordinates"},
     {"objective"},

@@ -169,7 +169,7 @@ def test_sparse_samples_have_the_span_of_dense_ones(centred, rng):
 
 @pytest.mark.parametrize("constraints", ["triplets", "pairs"])
 def test_features_that_are_always_zero_are_left_out(constraints, rng, monkeypatch):
-    monkeypatch.setattr("gramian.span.WIDE", 10)
+    monkeypatch.setattr("gramian.columns.WIDE", 10)
     y = rng.integers(3, size=60)
     X = rng.standard_normal((60, 12)) + np.eye(3, 12)[y] * 3
     wide = scipy.sparse.lil_array((60, 40))

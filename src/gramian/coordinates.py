@@ -14,12 +14,13 @@ import scipy.sparse
 
 from gramian._kernels.sparse import to_csr
 from gramian.checks import check_powers
+from gramian.columns import Columns, fewer_columns, present_columns
 from gramian.execution import Execution, Serial, execution_for
 from gramian.extremes import extremes_of, largest
 from gramian.features import Array, Centred, Features, Identity, Sparse, as_features
 from gramian.losses import Loss
 from gramian.mapped import Mapped, is_large, is_map
-from gramian.span import Columns, Span, present_columns, span_of
+from gramian.span import Span, span_of
 from gramian.types import Matrix, Vector
 
 __all__ = [
@@ -142,16 +143,14 @@ class Coordinates:
     ) -> Coordinates:
         """Return centred coordinates of samples (n, d) in units near 1; in their span if `in_span` is True.
 
-        Sparse samples are not made dense by their span: features that are 0 in all of them are left out. `unit` is the
-        unit of the samples, if known.
+        Sparse samples are not made dense by their span: features that are 0 in all of them are left out, and those that
+        occur once are joined. `unit` is the unit of the samples, if known.
         """
         data = data_unit_of(X) if unit is None else unit
-        if in_span and scipy.sparse.issparse(X):
-            columns = present_columns(to_csr(X))
-            return cls(centre(X if columns is None else columns.features.X, execution, data), Units(data), columns)
-        if in_span and hasattr(X, "present_columns"):
-            columns = X.present_columns()
-            return cls(centre(X if columns is None else columns.features, execution, data), Units(data), columns)
+        if in_span and (scipy.sparse.issparse(X) or hasattr(X, "fewer_columns")):
+            columns = columns_of_distances(X, data)
+            samples = X if columns is None else samples_of(columns.features)
+            return cls(centre(samples, execution, data), Units(data), columns)
         features = centre(X, execution, data)
         span = span_of(features) if in_span else None
         return cls(features if span is None else span.features, Units(data), span)
@@ -222,9 +221,16 @@ class Coordinates:
 
 def present_columns_of(features: Any) -> Columns | None:
     """Return sparse features, in memory or on workers, without their zero columns; None for others."""
-    if hasattr(features, "present_columns"):
-        return features.present_columns()
+    if hasattr(features, "fewer_columns"):
+        return features.fewer_columns(join=False)
     return present_columns(features.X) if isinstance(features, Sparse) else None
+
+
+def columns_of_distances(X: Any, unit: float) -> Columns | None:
+    """Return sparse X (n, d), in memory or on workers, in fewer features of which distances are the same; else None."""
+    # The norm of several features is a number of the type, too.
+    join = unit * LARGEST_UNIT[X.dtype] > X.shape[1]
+    return X.fewer_columns(join=join) if hasattr(X, "fewer_columns") else fewer_columns(to_csr(X), join=join)
 
 
 def units_of_regression(X: Any, y: Vector, *, scale_free: bool = False, size: float | None = None) -> Units:

@@ -1,11 +1,10 @@
-"""The span of samples that are fewer than their features, and features that occur: nothing outside is ever seen."""
+"""The span of samples that are fewer than their features: nothing outside of it is ever seen."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from gramian.execution import sum_totals
 from gramian.features import Array, Centred, Features, Sparse
@@ -14,14 +13,10 @@ from gramian.types import Matrix, Vector
 
 __all__ = [
     "LEAST_SPREAD",
-    "Columns",
     "Span",
     "complete_factor",
-    "keep_columns",
     "leading_factor",
-    "present_columns",
     "principal_components",
-    "should_drop_absent",
     "span_of",
 ]
 
@@ -29,8 +24,6 @@ __all__ = [
 COLUMNS = 4096
 # Squares of singular values below this share of the largest are computed from X itself.
 SMALL_SQUARE = 1e-9
-# Sparse data with more features than this is rid of those that are always 0, unless they are few.
-WIDE, MOST_PRESENT = 2000, 0.9
 #: A direction counts if it has at least this share of the largest standard deviation.
 LEAST_SPREAD = 1e-6
 # The length of columns that complete a factor, beside its smallest singular value; and the largest number of features
@@ -60,65 +53,6 @@ class Span(NamedTuple):
     def lift(self, G: Matrix) -> Matrix:
         """Return a factor (d, r) from that in the coordinates of the span, (k, r)."""
         return np.ascontiguousarray(self.whole.pull((self.weights @ G).astype(self.whole.dtype)))
-
-
-class Columns(NamedTuple):
-    """Sparse samples without the features that are 0 in all of them.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> from gramian.span import Columns, present_columns
-    >>> X = scipy.sparse.csr_array(np.eye(1, 5000, k=7))
-    >>> columns = present_columns(X)
-    >>> columns.features.shape, np.flatnonzero(columns.lift(np.ones((1, 1))))
-    ((1, 1), array([7]))
-    """
-
-    features: Any
-    indices: Vector
-    n_features: int
-
-    def lift(self, G: Matrix) -> Matrix:
-        """Return a factor (d, r) from that of the present features, (k, r): 0 for the others."""
-        lifted = np.zeros((self.n_features, G.shape[1]), G.dtype)
-        lifted[self.indices] = G
-        return lifted
-
-
-def present_columns(X: Any) -> Columns | None:
-    """Return sparse X (n, d) without its zero columns; None if it has few features, or few of them are zero.
-
-    The entries themselves are not copied.
-
-    Examples
-    --------
-    >>> import scipy.sparse
-    >>> from gramian.span import present_columns
-    >>> present_columns(scipy.sparse.eye_array(5000, format="csr")) is None
-    True
-    """
-    d = X.shape[1]
-    if d <= WIDE:
-        return None
-    present = np.zeros(d, bool)
-    present[X.indices] = True
-    indices = np.flatnonzero(present)
-    return Columns(keep_columns(X, indices), indices, d) if should_drop_absent(indices, d) else None
-
-
-def should_drop_absent(indices: Vector, n_features: int) -> bool:
-    """Return True if features that never occur are worth leaving out: there are many of them."""
-    return n_features > WIDE and 0 < len(indices) <= MOST_PRESENT * n_features
-
-
-def keep_columns(X: Any, indices: Vector) -> Sparse:
-    """Return CSR X (n, d) with the columns of ascending indices alone, which have all of its entries."""
-    present = np.zeros(X.shape[1], bool)
-    present[indices] = True
-    places = np.cumsum(present, dtype=X.indices.dtype) - 1
-    smaller = scipy.sparse.csr_array((X.data, places[X.indices], X.indptr), shape=(X.shape[0], len(indices)))
-    return Sparse.of_checked(smaller)
 
 
 def span_of(features: Features, *, sparse: bool = False) -> Span | None:

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gramian import KernelLearner, MetricLearner, MetricLearnerCV, PSDRegressor, SubspaceTracker, open_table
 from gramian.blocked import BlockedFeatures, is_blocked, open_blocks
 from gramian.blocked import features as blocked_features
+from gramian.coordinates import Coordinates
 from gramian.execution import Dask
 from gramian.objective import Problem
 
@@ -349,6 +350,23 @@ def test_features_that_never_occur_are_left_out(rng, monkeypatch):
     scaled = PSDRegressor(2, **settings).fit(scipy.sparse.csr_array(X * np.logspace(-3, 3, 5000)), y)
     np.testing.assert_allclose(scaled.history_["cost"][-1], wide.history_["cost"][-1], rtol=1e-3)
     assert PSDRegressor(50, max_iter=1, n_init=1, random_state=0).fit(X, y).factor_.shape == (5000, 50)
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_features_that_occur_once_are_joined_alike_in_blocks_and_in_memory(rng):
+    X, _ = wide_blocks(rng, n=200)
+    alone = scipy.sparse.csr_array((np.ones(1000), np.arange(1000), np.arange(0, 1001, 5)), shape=(200, 1000))
+    X, y = scipy.sparse.csr_array(scipy.sparse.hstack([X, alone])), np.arange(200) % 2
+    settings = {"constraints": "triplets", "max_iter": 3, "random_state": 0}
+    whole = Coordinates.of_distances(X, in_span=True)
+    assert whole.features.shape[1] == 40 + 200
+    with open_blocks([X[:90], X[90:]]) as features:
+        parts = Coordinates.of_distances(features, in_span=True)
+        np.testing.assert_allclose(
+            parts.features.image(np.eye(240)), whole.features.image(np.eye(240)), atol=1e-12, rtol=1e-12
+        )
+        np.testing.assert_array_equal(parts.span.lift(np.eye(240)), whole.span.lift(np.eye(240)))
+    assert_same_fit(MetricLearner(2, **settings).fit(X, y), MetricLearner(2, **settings).fit([X[:90], X[90:]], y))
 
 
 def test_an_empty_file_is_named(tmp_path):

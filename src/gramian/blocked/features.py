@@ -10,25 +10,26 @@ import numpy as np
 from gramian.blocked.split import SplitReport, split_term
 from gramian.blocked.work import (
     centre_block,
+    count_columns,
     cut_block,
     gather_rows,
+    join_block,
     keep_present,
     list_extremes,
     list_images,
-    list_present,
     pull_block,
     scale_block,
     stack_features,
     sum_columns,
     take_block,
 )
+from gramian.columns import WIDE, Columns, Joined, joins_columns, should_drop_absent
 from gramian.coordinates import mean_outweighs_spread
 from gramian.execution.dask import Dask
 from gramian.execution.held import Placed
 from gramian.extremes import Extremes
 from gramian.mapped import SMALL
 from gramian.objective import make_explicit
-from gramian.span import WIDE, Columns, should_drop_absent
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["BlockedFeatures"]
@@ -113,19 +114,27 @@ class BlockedFeatures:
         low, high = np.fmin.reduce([each.low for each in found]), np.fmax.reduce([each.high for each in found])
         return Extremes(low, high, any(each.missing for each in found))
 
-    def present_columns(self) -> Columns | None:
-        """Return sparse samples without the features that are 0 in all blocks, found in one pass; else None."""
-        if self.n_features <= WIDE:
+    def fewer_columns(self, *, join: bool) -> Columns | None:
+        """Return sparse samples in fewer features, as `gramian.columns.fewer_columns`; None if few are saved."""
+        (n, d), run = self.shape, self.execution.run
+        if d <= WIDE:
             return None
-        found = self.execution.run(list_present, self.shards)[1]
-        if any(each is None for each in found):
+        counts = run(count_columns, self.shards)[1]
+        if counts is None:
             return None
-        indices = np.unique(np.concatenate(found))
-        if not should_drop_absent(indices, self.n_features):
+        if join and joins_columns(counts, n):
+            rows = self.place_with(cut_block, np.arange(n))
+            shards, parts = run(join_block, rows, counts=counts, n_samples=n)
+            indices, places, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+            fewer = self.like(shards)
+            fewer.n_features, fewer.columns = int(np.count_nonzero(counts > 1)) + n, None
+            return Joined(fewer, indices, places, weights).columns(counts)
+        indices = np.flatnonzero(counts)
+        if not should_drop_absent(indices, d):
             return None
-        fewer = self.like(self.execution.run(keep_present, self.shards, indices=indices)[0])
+        fewer = self.like(run(keep_present, self.shards, indices=indices)[0])
         fewer.n_features, fewer.columns = len(indices), None
-        return Columns(fewer, indices, self.n_features)
+        return Columns(fewer, indices, d)
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k), on the driver; one pass."""

@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gramian.columns import join_columns, keep_columns
 from gramian.execution.held import Held, Opaque
 from gramian.extremes import Extremes, extremes_of
 from gramian.features import Array, Centred, Features, Sparse
 from gramian.objective import Block
-from gramian.span import keep_columns
 from gramian.types import Matrix, Vector
 
 __all__ = [
     "centre_block",
+    "count_columns",
     "cut_block",
     "gather_rows",
+    "join_block",
     "keep_present",
     "list_extremes",
     "list_images",
-    "list_present",
     "make_block",
     "pull_block",
     "scale_block",
@@ -42,9 +43,17 @@ def list_images(features: Features, *, B: Matrix) -> tuple[None, list[Matrix]]:
     return None, [features.image(B.astype(features.dtype, copy=False))]
 
 
-def list_present(features: Any) -> tuple[None, list[Vector | None]]:
-    """List the columns of a sparse block that have entries; None for a dense one."""
-    return None, [np.unique(features.X.indices) if isinstance(features, Sparse) else None]
+def count_columns(features: Any) -> tuple[None, Vector | None]:
+    """Count the entries of each column of a sparse block; None for a dense one."""
+    if not isinstance(features, Sparse):
+        return None, None
+    return None, np.bincount(features.X.indices, minlength=features.shape[1])
+
+
+def join_block(rows: Any, *, counts: Vector, n_samples: int) -> tuple[Sparse, list[tuple[Vector, Vector, Vector]]]:
+    """Keep the samples with features that occur once joined; list which these are, their places and weights."""
+    joined = join_columns(rows.features.X, counts, rows.values, n_samples)
+    return joined.features, [(joined.indices, joined.places, joined.weights)]
 
 
 def keep_present(features: Any, *, indices: Vector) -> tuple[Sparse, None]:

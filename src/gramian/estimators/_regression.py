@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite
 
 from gramian.checks import FLOATS, check_number, validate_sense, validate_weight
+from gramian.columns import Columns
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
 from gramian.estimators._checks import check_flag, resolve_rank, validate_input
@@ -23,7 +24,6 @@ from gramian.measurements import Dense, Each, Measurement
 from gramian.objective import Problem
 from gramian.solvers import Growing, Result, Solver
 from gramian.solvers.online import Schedule
-from gramian.span import Columns
 from gramian.types import Vector
 from gramian.warn import warn_user
 
