@@ -53,6 +53,9 @@ def open_blocks(X: Any, n_jobs: Any = None, *, allow_missing: bool = False) -> I
     (2, 2)
     """
     sources = None if isinstance(X, BlockedFeatures) else find_sources(X)
+    if sources is None and not isinstance(n_jobs, Dask):
+        yield X
+        return
     execution = n_jobs if isinstance(n_jobs, Dask) else Dask()
     running = execution.running
     try:
