@@ -10,7 +10,6 @@ import numpy as np
 
 from gramian.objective.terms import Summand
 from gramian.situation import Situation
-from gramian.supervision.checks import validate_anchor_weight, validate_labels
 from gramian.supervision.labels import ANCHORS, LabelTriplets
 from gramian.supervision.neighbourhoods import LabelNeighbourhoods, LabelStart
 from gramian.supervision.supervision import Begun, Plan, Supervision
@@ -74,11 +73,9 @@ class LabelChoice(Supervision):
 
         Raises a ValueError unless there are at least two classes, one of them with two samples.
         """
-        labels = validate_labels(self.labels, n_samples)
-        weight = validate_anchor_weight(self.sample_weight, labels)
-        triplets = LabelTriplets(labels) if self.triplets is None else self.triplets
-        triplets = replace(triplets, labels=labels, sample_weight=weight)
-        return replace(self, labels=labels, triplets=triplets.validate(n_samples), sample_weight=weight)
+        triplets = LabelTriplets(self.labels) if self.triplets is None else self.triplets
+        triplets = replace(triplets, labels=self.labels, sample_weight=self.sample_weight).validate(n_samples)
+        return replace(self, labels=triplets.labels, triplets=triplets, sample_weight=triplets.sample_weight)
 
     def plans(self, rank: int, n_features: int) -> list[Plan]:
         """Return the plans that are compared, the first one preferred. The last ones learn nothing.
