@@ -14,8 +14,8 @@ import numpy as np
 
 from gramian._kernels.tall import inner_products, subtract_product
 from gramian.checks import as_real, check_number
-from gramian.losses.loss import Assessment, Derivatives, Loss
-from gramian.objective.terms import Curvature, Group, Pieces, Taken
+from gramian.losses.loss import Assessment, Derivatives
+from gramian.objective.terms import Curvature, Group, Pieces, Summand, Taken
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = ["Toward"]
@@ -49,14 +49,12 @@ class PenaltyLine(NamedTuple):
     """
 
     quartic: Vector
-    Z: Matrix
-    T: Matrix
     own: list[Matrix]
     cross: list[Matrix]
 
 
 @dataclass(frozen=True, eq=False)
-class Toward:
+class Toward(Summand):
     """The penalty ½ strength ‖W - W₀‖² / ‖W₀‖² + trace · tr(W), in the Frobenius norm, for a given W₀ = G₀ G₀ᵀ.
 
     W and W₀ are never formed. An evaluation costs O(d r (r + k)) for factors G (d, r) and G₀ (d, k), and along a line
@@ -94,10 +92,6 @@ class Toward:
             raise ValueError(f"factor has shape {self.factor.shape}; expected finite numbers (d, k).")
         if not self.square > 0:
             raise ValueError("factor is zero; there is nothing to keep close to.")
-
-    def with_loss(self, loss: Loss) -> Toward:
-        """Return the penalty itself: it has no targets."""
-        return self
 
     @cached_property
     def square(self) -> float:
@@ -164,7 +158,7 @@ class Toward:
         quartic[0] += self.square
         quartic *= 0.5 * self.scale
         quartic[:3] += [self.trace * float(np.trace(A)) for A in own]
-        return PenaltyLine(quartic, Z, T, own, cross)
+        return PenaltyLine(quartic, own, cross)
 
     def along(self, line: PenaltyLine, s: float) -> Derivatives:
         """Return the value, slope and curvature at s."""
@@ -177,12 +171,8 @@ class Toward:
         """Return the coefficients (5,) of the penalty as a polynomial in s, constant first."""
         return line.quartic
 
-    def predict_along(self, line: PenaltyLine, s: float) -> Grams:
-        """Return Z + s T, shape (d, r), and its small products."""
-        return self.predict_moved(line, s, line.Z + s * line.T)
-
-    def predict_moved(self, line: PenaltyLine, s: float, image: Matrix) -> Grams:
-        """Return the image Z + s T, which is known, with its small products."""
+    def predict_along(self, line: PenaltyLine, s: float, image: Matrix) -> Grams:
+        """Return the image Z + s T, shape (d, r), with its small products."""
         own, cross = line.own[0] + s * line.own[1] + s**2 * line.own[2], line.cross[0] + s * line.cross[1]
         return Grams(image, own, cross)
 

@@ -130,8 +130,9 @@ def test_pieces_and_threads_give_the_same_bits(rng):
 
 def test_the_value_at_zero_is_that_of_an_evaluation_there(y, rng):
     term = KernelRegression(y, anchors=rng.permutation(60)[:40], weight=rng.random(40))
-    expected = term.value_and_slopes(term.predict(np.zeros((60, 2)))).value
-    assert term.value_at_zero() == pytest.approx(expected, rel=1e-13)
+    Z = np.zeros((60, 2))
+    expected = term.value_and_slopes(term.predict(Z)).value
+    assert term.value_at_zero(Z) == pytest.approx(expected, rel=1e-13)
 
 
 def test_mistakes_are_named(y):

@@ -242,8 +242,8 @@ def test_the_value_at_zero_is_that_of_an_evaluation_there(labels, power, rng):
     anchors = rng.permutation(60)[:40]
     term = Neighbourhoods(labels, anchors=anchors, weight=rng.random(40), power=power)
     Z = np.zeros((60, 2))
-    assert term.value_at_zero() == pytest.approx(term.value_and_slopes(term.predict(Z)).value, rel=1e-13)
-    assert Problem([Block(Array(rng.standard_normal((60, 3))), [term])]).value_at_zero == term.value_at_zero()
+    assert term.value_at_zero(Z) == pytest.approx(term.value_and_slopes(term.predict(Z)).value, rel=1e-13)
+    assert Problem([Block(Array(rng.standard_normal((60, 3))), [term])]).value_at_zero == term.value_at_zero(Z)
 
 
 def test_mistakes_are_named(labels):

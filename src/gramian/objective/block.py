@@ -70,7 +70,7 @@ class Block:
             raise TypeError(f"terms has an item of type {type(wrong[0]).__name__}; expected Term, or a penalty.")
         for term in self.terms:
             term.check(features.shape[0])
-        cast = [term.cast(features.dtype) if hasattr(term, "cast") else term for term in self.terms]
+        cast = [term.cast(features.dtype) for term in self.terms]
         object.__setattr__(self, "terms", cast)
 
     def split(self) -> list[Block]:
@@ -240,9 +240,8 @@ def call_value_and_slopes(term: Summand, prediction: Any) -> Assessment:
 
 
 def call_value_at_zero(term: Summand, Z: Matrix) -> float:
-    """Return the value of a term at the image Z = 0; costly terms know it without an evaluation."""
-    known = getattr(term, "value_at_zero", None)
-    return term.value_and_slopes(term.predict(Z)).value if known is None else known()
+    """Return the value of a term at the image Z = 0."""
+    return term.value_at_zero(Z)
 
 
 def call_weigh(term: Summand, weights: Any, Z: Matrix) -> Matrix:
@@ -270,12 +269,8 @@ def call_along(term: Summand, line: Any, s: float) -> Vector:
 
 
 def call_assess_along(term: Summand, line: Any, s: float, image: Matrix) -> tuple[Any, Assessment]:
-    """Return the predictions of a term at s, and their assessment.
-
-    The image there is known; penalties, whose predictions have it, take it.
-    """
-    moved = getattr(term, "predict_moved", None)
-    prediction = term.predict_along(line, s) if moved is None else moved(line, s, image)
+    """Return the predictions of a term at s, where the image is known, and their assessment."""
+    prediction = term.predict_along(line, s, image)
     return prediction, term.value_and_slopes(prediction)
 
 

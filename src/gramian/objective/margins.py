@@ -28,6 +28,7 @@ from gramian.objective.terms import (
     Curvature,
     Group,
     Pieces,
+    Summand,
     Taken,
     Term,
     cut_evenly,
@@ -38,7 +39,7 @@ __all__ = ["Margins", "make_explicit"]
 
 
 @dataclass(frozen=True, eq=False)
-class Margins:
+class Margins(Summand):
     """The triplets of anchors: each far neighbour should be farther than each near one, by a margin.
 
     The value is Σ_i weight_i Σ_kj loss(d_ij - d_ik) + Σ_i pull_i Σ_k d_ik over the near neighbours k and the far
@@ -239,7 +240,7 @@ class Margins:
         """Return None: satisfied triplets have no loss, so that the value is no polynomial in s."""
         return None
 
-    def predict_along(self, line: Coefficients, s: float) -> Matrix:
+    def predict_along(self, line: Coefficients, s: float, image: Matrix) -> Matrix:
         """Return the distances a + b s + c s²."""
         return line.a + s * (line.b + s * line.c)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramian._kernels.neighbourhoods import curvature_tile, line_tile, neighbourhood_tile
+from gramian._kernels.samples import add_scaled
 from gramian.checks import check_number
 from gramian.losses.loss import Assessment, Derivatives
 from gramian.objective.softmax import (
@@ -121,7 +122,7 @@ class Neighbourhoods(SoftmaxTerm):
         value = loss if self.power == 0 else -np.expm1(-self.power * loss) / self.power
         return Assessment(float(self.rows.weight @ value), Slopes(prediction, self.sorting.restore(S)), scale)
 
-    def value_at_zero(self) -> float:
+    def value_at_zero(self, Z: Matrix) -> float:
         """Return the value where all distances are 0: p_i is the share of the class of i among the other samples."""
         counts = np.bincount(self.labels)[self.labels[self.anchors]]
         loss = np.log((len(self.labels) - 1) / (counts - 1))
@@ -169,7 +170,7 @@ class Neighbourhoods(SoftmaxTerm):
 
     def along(self, line: Straight, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
-        Z, T = self.sorting.sort(self.predict_along(line, s)), self.sorting.sort(line.T)
+        Z, T = self.sorting.sort(add_scaled(line.Z, line.T, float(s))), self.sorting.sort(line.T)
         norms, speeds, squares = row_squares(Z), Speeds.of(Z, T), row_squares(T)
         if not float(norms.max()) <= np.finfo(Z.dtype).max / 8:
             return Derivatives(np.inf, np.nan, np.nan)

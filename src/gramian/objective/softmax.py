@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian._kernels.samples import add_scaled
 from gramian.losses import Loss
 from gramian.objective.terms import Group, Pieces, Taken, cut_evenly
 from gramian.types import Matrix, Rows, Vector
@@ -79,12 +78,16 @@ class SoftmaxTerm(ABC):
     def __len__(self) -> int:
         return len(self.anchors)
 
+    def cast(self, dtype: np.dtype) -> Self:
+        """Return the term itself: its arrays are in float64."""
+        return self
+
     @abstractmethod
     def select(self, rows: Rows) -> Self:
         """Return the term of some anchors, with their weights."""
 
     @abstractmethod
-    def value_at_zero(self) -> float:
+    def value_at_zero(self, Z: Matrix) -> float:
         """Return the value where all distances are 0."""
 
     @property
@@ -119,9 +122,9 @@ class SoftmaxTerm(ABC):
         """Return None: the value is no polynomial in s."""
         return None
 
-    def predict_along(self, line: Straight, s: float) -> Matrix:
-        """Return Z + s T."""
-        return add_scaled(line.Z, line.T, float(s))
+    def predict_along(self, line: Straight, s: float, image: Matrix) -> Matrix:
+        """Return the image itself."""
+        return image
 
     def take(self, rows: Rows) -> Taken:
         """Return the term of some anchors, and None: their neighbours are all samples."""

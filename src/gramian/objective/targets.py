@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gramian._kernels.samples import add_scaled
 from gramian._kernels.targets import regression_curvature_tile, regression_line_tile, regression_tile
 from gramian.losses.loss import Assessment, Derivatives
 from gramian.objective.softmax import (
@@ -91,7 +92,7 @@ class KernelRegression(SoftmaxTerm):
         scale = float(self.weight @ (residuals**2 + 4 * min(top, 1.0) * np.abs(residuals) * np.ptp(self.y)))
         return Assessment(value, Slopes(Z, S), scale)
 
-    def value_at_zero(self) -> float:
+    def value_at_zero(self, Z: Matrix) -> float:
         """Return the value where all distances are 0: p_i is the mean of the other targets."""
         y = self.y[self.anchors]
         return float(self.weight @ ((self.y.sum() - y) / (len(self.y) - 1) - y) ** 2)
@@ -127,7 +128,7 @@ class KernelRegression(SoftmaxTerm):
 
     def along(self, line: Straight, s: float) -> Derivatives:
         """Return value, slope and curvature at s."""
-        Z, T = self.predict_along(line, s), line.T
+        Z, T = add_scaled(line.Z, line.T, float(s)), line.T
         norms, speeds, squares = row_squares(Z), Speeds.of(Z, T), row_squares(T)
         if not float(norms.max()) <= np.finfo(Z.dtype).max / 8:
             return Derivatives(np.inf, np.nan, np.nan)

@@ -52,7 +52,7 @@ class Taken(NamedTuple):
 
 
 class Summand(Protocol):
-    """A part of an objective: a `Term`, or a penalty.
+    """A part of an objective: a `Term`, or a penalty. Methods with a body are defaults for classes that inherit them.
 
     Predictions, slopes, weights and lines are arrays or tuples of arrays of the summand's own kind. Whoever asks for
     them only hands them back.
@@ -60,6 +60,10 @@ class Summand(Protocol):
 
     def check(self, n_samples: int) -> None:
         """Raise a ValueError unless the summand fits n_samples samples."""
+
+    def cast(self, dtype: np.dtype) -> Summand:
+        """Return the summand with arrays of a dtype, that of the data; itself if it takes that of the image."""
+        return self
 
     @property
     def separable(self) -> bool:
@@ -78,6 +82,10 @@ class Summand(Protocol):
     def value_and_slopes(self, prediction: Any) -> Assessment:
         """Return the value, the slopes, and the scale of the value's rounding error."""
 
+    def value_at_zero(self, Z: Matrix) -> float:
+        """Return the value at an image Z = 0, shape (N, 1); costly summands know it without an evaluation."""
+        return self.value_and_slopes(self.predict(Z)).value
+
     def weigh(self, weights: Any, Z: Matrix) -> Matrix:
         """Return S with Xᵀ S = M G; M = Σ weight_i X_i, weights being slopes or those of `gauss_newton`."""
 
@@ -93,18 +101,19 @@ class Summand(Protocol):
     def quartic(self, line: Any) -> Vector | None:
         """Return the coefficients (5,) of the value as a polynomial in s, constant first; None where it is none."""
 
-    def predict_along(self, line: Any, s: float) -> Any:
-        """Return the predictions at s."""
+    def predict_along(self, line: Any, s: float, image: Matrix) -> Any:
+        """Return the predictions at s, where the image is known: it is Z + s T."""
 
     def take(self, rows: Rows) -> Taken:
         """Return some of the measurements, and the samples they touch (None: all)."""
 
     def with_loss(self, loss: Loss) -> Summand:
         """Return the summand with a loss of violations divided by the typical target; itself if it has no targets."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class Term(Summand):
     """Measurements, what they should be, and how they are judged.
 
     Parameters
@@ -254,7 +263,7 @@ class Term:
         """Return the coefficients (5,) of the loss along the line, if it is one polynomial."""
         return self.loss.quartic(line, self.target, self.sense, self.weight)
 
-    def predict_along(self, line: Coefficients, s: float) -> Vector:
+    def predict_along(self, line: Coefficients, s: float, image: Matrix) -> Vector:
         """Return a + b s + c s²."""
         moved = s * line.c
         moved += line.b
