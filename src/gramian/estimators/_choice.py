@@ -242,7 +242,7 @@ def warn_if_behind_euclid(tally: Tally, rank: int, n_features: int) -> None:
     )
 
 
-def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list[Split]:
+def draw_splits(labels: Vector, rng: np.random.Generator, more: int) -> list[Split]:
     """Return splits of a part of the samples; two where these are few.
 
     Each holds out at most `more` of the other samples too.
@@ -252,7 +252,7 @@ def draw_splits(labels: Vector, rng: np.random.Generator, more: int = 0) -> list
     return [draw_split(labels, min(n, PART), rng, more) for _ in range(count)]
 
 
-def draw_split(labels: Vector, size: int, rng: np.random.Generator, more: int = 0) -> Split:
+def draw_split(labels: Vector, size: int, rng: np.random.Generator, more: int) -> Split:
     """Return a split of `size` samples, with the classes in their proportions; two of each class are not held out.
 
     At most `more` of the other samples are held out too.

@@ -34,7 +34,7 @@ def place_rows(features: Features, execution: Execution, values: Sequence[Any] |
     return execution.place(cut_rows(features, values))
 
 
-def cut_rows(features: Features, values: Any = None) -> list[Rows]:
+def cut_rows(features: Features, values: Any) -> list[Rows]:
     """Return the samples in pieces of some thousand rows, with their values (n,) if there are any."""
     n = features.shape[0]
     cuts = [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
