@@ -15,6 +15,8 @@ __all__ = ["Armijo", "Exact", "Search", "Wolfe"]
 
 # Minima whose values differ by less than this share of the decrease are equal to rounding.
 TIED = 1e-9
+# The fraction of the predicted decrease that a step must reach, and the largest number of costly trials in a search.
+DECREASE, COSTLY_TRIALS = 1e-4, 20
 
 
 class Search(Protocol):
@@ -130,7 +132,7 @@ class Exact:
         if not line.straight:
             return interpolate_step(line, previous, self.max_trials)
         if line.quartic is None:
-            return Wolfe(flatness=self.flatness)(line, previous) if line.costly else self.newton(line)
+            return search_wolfe(line, previous, self.flatness) if line.costly else self.newton(line)
         s = minimise_quartic(line.quartic)
         for _ in range(self.max_trials):
             if line(s) <= line.value + line.start.noise:
@@ -185,9 +187,9 @@ class Wolfe:
     ConjugateGradient(search=Wolfe(decrease=0.0001, flatness=0.1, max_trials=20))
     """
 
-    decrease: float = 1e-4
+    decrease: float = DECREASE
     flatness: float = 0.4
-    max_trials: int = 20
+    max_trials: int = COSTLY_TRIALS
 
     def __post_init__(self) -> None:
         check_number("decrease", self.decrease, least=0, strict=True, below=1)
@@ -198,26 +200,7 @@ class Wolfe:
         """Return the step; 0 if none of max_trials lowers the objective."""
         if not line.straight:
             return interpolate_step(line, previous, self.max_trials)
-        low, best, ceiling = Trial(0.0, line.value, line.slope), 0.0, np.inf
-        high: Trial | None = None
-        s = previous if previous else line.guess
-        for _ in range(self.max_trials):
-            value = line.move(s).value
-            if not np.isfinite(value):
-                ceiling, s = s, 0.5 * (low.s + s)
-                continue
-            trial = Trial(s, value, line.slope_at(s))
-            low_enough = value <= line.value + self.decrease * s * line.slope + line.start.noise
-            if low_enough and abs(trial.slope) <= self.flatness * abs(line.slope):
-                return s
-            if low_enough and value <= low.value:
-                best = s
-            if not low_enough or value > low.value or trial.slope > 0:
-                high = trial
-            else:
-                low = trial
-            s = min(next_trial(low, high), 0.5 * (low.s + ceiling))
-        return best
+        return search_wolfe(line, previous, self.flatness, self.decrease, self.max_trials)
 
 
 class Trial(NamedTuple):
@@ -226,6 +209,32 @@ class Trial(NamedTuple):
     s: float
     value: float
     slope: float
+
+
+def search_wolfe(
+    line: Line, previous: float | None, flatness: float, decrease: float = DECREASE, max_trials: int = COSTLY_TRIALS
+) -> float:
+    """Return a step along a straight line that satisfies the strong conditions of Wolfe; see `Wolfe`."""
+    low, best, ceiling = Trial(0.0, line.value, line.slope), 0.0, np.inf
+    high: Trial | None = None
+    s = previous if previous else line.guess
+    for _ in range(max_trials):
+        value = line.move(s).value
+        if not np.isfinite(value):
+            ceiling, s = s, 0.5 * (low.s + s)
+            continue
+        trial = Trial(s, value, line.slope_at(s))
+        low_enough = value <= line.value + decrease * s * line.slope + line.start.noise
+        if low_enough and abs(trial.slope) <= flatness * abs(line.slope):
+            return s
+        if low_enough and value <= low.value:
+            best = s
+        if not low_enough or value > low.value or trial.slope > 0:
+            high = trial
+        else:
+            low = trial
+        s = min(next_trial(low, high), 0.5 * (low.s + ceiling))
+    return best
 
 
 def next_trial(low: Trial, high: Trial | None) -> float:
@@ -269,7 +278,7 @@ def minimise_quartic(quartic: Vector) -> float:
     return float(np.min(candidates[values <= lowest + TIED * max(q0 - lowest, 0.0)]))
 
 
-def interpolate_step(line: Line, previous: float | None, max_trials: int, decrease: float = 1e-4) -> float:
+def interpolate_step(line: Line, previous: float | None, max_trials: int) -> float:
     """Return a step that lowers the objective, by minimising parabolas; 0 if none of max_trials does.
 
     A parabola has the value and the slope of the objective at 0 and its value at the last trial.
@@ -279,7 +288,7 @@ def interpolate_step(line: Line, previous: float | None, max_trials: int, decrea
         value = line(s)
         excess = value - line.value - s * line.slope
         bottom = -line.slope * s * s / (2 * excess) if np.isfinite(value) and excess > 0 else np.nan
-        if value <= line.value + decrease * s * line.slope + line.start.noise:
+        if value <= line.value + DECREASE * s * line.slope + line.start.noise:
             # If the step is far from the minimum of the parabola, try that too: a trial costs no pass.
             better = min(5 * s if np.isnan(bottom) else float(np.clip(bottom, s / 10, 5 * s)), line.limit)
             if trial == 0 and not 0.5 * s <= better <= 2 * s and line(better) < value:
