@@ -258,7 +258,7 @@ def select_by_one_standard_error(path: list[Step]) -> Step:
 
 def losses_of(problem: Problem, factor: Matrix) -> Vector:
     """Return the weighted losses of the measurements of a problem, without those of weight 0; always in one order."""
-    return np.concatenate(problem.count(1).run(join_losses, factor=factor)[1].parts)
+    return np.concatenate(problem.run(join_losses, passes=1, factor=factor)[1].parts)
 
 
 def join_losses(block: Block, *, factor: Matrix) -> tuple[None, Parts]:

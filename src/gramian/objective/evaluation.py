@@ -74,7 +74,7 @@ class Evaluation:
     @cached_property
     def pulled(self) -> Matrix:
         """The sum M F, shape (d, k), that the gradient is made of; one pass."""
-        return self.problem.count(1).run(block.pull, self.states)[1]
+        return self.problem.run(block.pull, self.states, passes=1)[1]
 
     @cached_property
     def gradient(self) -> Tangent:
@@ -109,14 +109,14 @@ class Evaluation:
 
     def apply(self, V: Matrix) -> Matrix:
         """Return M V = (Σ slope_i X_i) V; two passes."""
-        return self.problem.count(2).run(block.pull_product, self.states, V=V)[1]
+        return self.problem.run(block.pull_product, self.states, passes=2, V=V)[1]
 
     def gauss_newton(self, tangent: Tangent) -> Tangent:
         """Return the Gauss-Newton operator applied to a tangent; two passes, one where the frame stands still."""
         tangent = validate_tangent(tangent, vars(self).get("gradient"))
         ahead, _ = self.prepare(self.point.frame_velocity(tangent))
         weights, _ = self.curvature(tangent, ahead)
-        return self.point.gradient(self.problem.count(1).run(block.pull_weights, weights, self.states)[1])
+        return self.point.gradient(self.problem.run(block.pull_weights, weights, self.states, passes=1)[1])
 
     def hessian(self, tangent: Tangent) -> Tangent:
         """Return the Hessian applied to a tangent, for straight geometries; two passes.
@@ -129,17 +129,17 @@ class Evaluation:
             raise ValueError(f"the Hessian on {name} is not available: its curves are not straight. Use gauss_newton.")
         ahead, _ = self.prepare(self.point.frame_velocity(tangent))
         weights, _ = self.curvature(tangent, ahead)
-        return self.point.gradient(self.problem.count(1).run(block.pull_hessian, weights, self.states, ahead)[1])
+        return self.point.gradient(self.problem.run(block.pull_hessian, weights, self.states, ahead, passes=1)[1])
 
     def prepare(self, direction: Matrix | None, *, straight: bool = False) -> tuple[Shards, Outlook | None]:
         """Return what is held along a direction, and what is known of the objective there, if straight; one pass."""
-        problem = self.problem.count(0 if direction is None else 1)
-        return problem.run(block.prepare, self.states, direction=direction, straight=straight)
+        passes = 0 if direction is None else 1
+        return self.problem.run(block.prepare, self.states, passes=passes, direction=direction, straight=straight)
 
     def curvature(self, tangent: Tangent, ahead: Shards) -> tuple[Shards, float]:
         """Return the weights of the Gauss-Newton operator along a tangent, and its quadratic form."""
-        small = {"root": self.point.root, "root_velocity": self.point.root_velocity(tangent)}
-        return self.problem.run(block.curvature, self.states, ahead, **small)
+        root, velocity = self.point.root, self.point.root_velocity(tangent)
+        return self.problem.run(block.curvature, self.states, ahead, root=root, root_velocity=velocity)
 
 
 def validate_tangent(tangent: Any, gradient: Tangent | None) -> Tangent:

@@ -141,8 +141,7 @@ class Line:
         start = self.start
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             point, motion = self.curve.point(s), self.curve.motion(s)
-            small = {"motion": motion, "s": s}
-            states, arrival = start.problem.count(1).run(block.arrive, start.states, self.ahead, **small)
+            states, arrival = start.problem.run(block.arrive, start.states, self.ahead, passes=1, motion=motion, s=s)
             evaluation = type(start)(start.problem, point, states, Totals(arrival.value, arrival.scale))
             evaluation.pulled = arrival.pulled
             evaluation.gradient = evaluation.point.gradient(arrival.pulled)

@@ -72,14 +72,10 @@ class Problem:
         """Handles of the pieces."""
         return self.execution.place(self.pieces)
 
-    def run(self, work: Work, *held: Shards, **small: Any) -> tuple[Shards, Any]:
-        """Run work on every block; return what stays beside the blocks, and the total."""
-        return self.execution.run(work, self.shards, *held, **small)
-
-    def count(self, passes: float) -> Problem:
-        """Add to the number of passes over the data."""
+    def run(self, work: Work, *held: Shards, passes: float = 0.0, **small: Any) -> tuple[Shards, Any]:
+        """Run work that makes some passes over the blocks; return what stays beside them, and the total."""
         self.passes += self.share * passes
-        return self
+        return self.execution.run(work, self.shards, *held, **small)
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -89,7 +85,7 @@ class Problem:
     def evaluate(self, point: Point) -> Evaluation:
         """Return the objective at a point; one pass."""
         self.check(point)
-        states, totals = self.count(1).run(block.evaluate, frame=point.frame, root=point.root)
+        states, totals = self.run(block.evaluate, passes=1, frame=point.frame, root=point.root)
         return Evaluation(self, point, states, totals)
 
     def check(self, point: Point) -> None:

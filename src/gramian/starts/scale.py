@@ -34,7 +34,7 @@ def fit_scale(problem: Problem, G: Matrix) -> Matrix:
     >>> fit_scale(problem, np.ones((2, 1))).ravel()
     array([3., 3.])
     """
-    sums: FitSums = problem.count(1).run(sum_fit, G=G)[1]
+    sums: FitSums = problem.run(sum_fit, passes=1, G=G)[1]
     if not sums.predicted > 0 or not np.isfinite(sums.predicted):
         return G
     c = max(sums.mixed / sums.predicted, 1e-3 * (sums.target / sums.predicted) ** 0.5)

@@ -49,7 +49,7 @@ class TargetMoment(NamedTuple):
 
     def product(self, V: Matrix) -> Matrix:
         """Return the product with V, (d, k); two passes."""
-        return self.problem.count(2).run(pull_targets, V=V, mean=self.mean)[1]
+        return self.problem.run(pull_targets, passes=2, V=V, mean=self.mean)[1]
 
     def product_with_vector(self, v: Vector) -> Vector:
         """Return the product with v, (d,); two passes."""
@@ -81,7 +81,7 @@ def random_in_span(problem: Problem, rank: int, rng: np.random.Generator) -> Mat
     """Return random directions of unit length in the span of the samples, (d, r); any if there are no samples."""
     lengths = [piece.features.shape[0] for piece in problem.pieces]
     weights = problem.execution.place([rng.standard_normal((n, rank)).astype(problem.dtype) for n in lengths])
-    total = problem.count(1).run(pull_samples, weights)[1]
+    total = problem.run(pull_samples, weights, passes=1)[1]
     length = np.linalg.norm(total, axis=0)
     return total / length if (length > 0).all() else rng.standard_normal((problem.n_features, rank))
 

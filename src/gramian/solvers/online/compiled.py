@@ -48,7 +48,7 @@ def descend(
     """
     problem.check(point)
     check_batches(order, batch_size, steps, len(problem.sampled.measurement))
-    problem.count(2 * len(order) / len(problem.sampled.measurement))
+    problem.passes += problem.share * (2 * len(order) / len(problem.sampled.measurement))
     kernel, samples = point.online_kernel, compiled_samples(problem)
     batches = Batches(order, batch_size, steps, adaptive)
     if kernel is None or samples is None or batch_size > LARGEST_COMPILED_BATCH:
