@@ -351,3 +351,27 @@ def test_a_stream_of_mini_batches_improves_the_distance(rng):
         model.partial_fit(X[rows], labels[rows])
         shares.append(np.linalg.norm(model.factor_[:2]) / np.linalg.norm(model.factor_))
     assert shares[-1] > shares[0] + 0.02
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_caller_may_fill_one_buffer_with_every_chunk(form, labelled):
+    X, y = labelled
+    copies, model, buffer = make_learner(), make_learner(), form(X[:20].copy())
+    labels, weight = np.zeros(20, int), np.ones(20)
+    for rows in np.argsort(y, kind="stable").reshape(3, 20):
+        buffer[:] = X[rows]
+        labels[:], weight[:] = y[rows], 1.0 + y[rows]
+        copies.partial_fit(form(X[rows]), y[rows], 1.0 + y[rows])
+        model.partial_fit(buffer, labels, weight)
+    np.testing.assert_array_equal(model.factor_, copies.factor_)
+
+
+def test_a_caller_may_fill_one_buffer_with_the_points_and_signs_of_every_chunk(labelled):
+    X, _ = labelled
+    points, signs = X.reshape(30, 2, 4), np.repeat([1, -1], 15)
+    copies, model, buffer, sign = make_learner(), make_learner(), np.empty((15, 2, 4)), np.empty(15, int)
+    for rows in (slice(0, 15), slice(15, 30)):
+        buffer[:], sign[:] = points[rows], signs[rows]
+        copies.partial_fit(points[rows], signs[rows])
+        model.partial_fit(buffer, sign)
+    np.testing.assert_array_equal(model.factor_, copies.factor_)

@@ -66,6 +66,10 @@ class Chunk(NamedTuple):
         used = self.y if self.sample_weight is None else self.y[self.sample_weight > 0]
         return len(self.y) >= least and len(np.unique(used)) > 1 and bool(has_partner(used).any())
 
+    def own(self) -> Chunk:
+        """Return a copy: the arrays of a chunk may be those of the caller, who may write to them."""
+        return self._replace(X=self.X.copy(), y=np.array(self.y))
+
     def join(self, other: Chunk) -> Chunk:
         """Return the samples of both."""
         X = stack(self.X, other.X)
@@ -202,7 +206,7 @@ def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -
         chunk = join_chunk(learner, X, y, sample_weight)
         supervision = supervise_by_labels(learner, chunk.y, chunk.sample_weight)
         sufficient = chunk.suffices(least_samples(learner))
-        learner.kept_ = None if sufficient else chunk
+        learner.kept_ = None if sufficient else chunk.own()
         if not sufficient:
             check_kept(learner, chunk.X.shape[1])
             return learner
