@@ -520,3 +520,26 @@ def test_indices_with_labels_stand_for_samples_of_a_preprocessor(learner, iris):
     np.testing.assert_allclose(by_index.pair_distance([[0, 5]]), by_index.pair_distance(X, [[0, 5]]))
     with pytest.raises(ValueError, match="calibration_params is given, but X holds samples"):
         POLA().fit(X, y, calibration_params={})
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, float, object])
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
+def test_signs_may_be_of_any_dtype(learner, kind, iris):
+    X, y = iris
+    pairs, signs = draw_signed_pairs(y, 60)
+    plain, model = (clone(learner).fit_pairs(X, pairs, each) for each in (signs, signs.astype(kind)))
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    assert model.threshold_ == plain.threshold_
+
+
+@pytest.mark.parametrize("learner", OF_PAIRS, ids=class_name)
+def test_unsigned_signs_say_near(learner, iris):
+    X, y = iris
+    near, signs, matrices = draw_signed_pairs(y, 60)[0][:30], np.ones(30, int), []
+    for each in (signs, signs.astype(np.uint8)):
+        if isinstance(learner, POLA):
+            model = clone(learner).fit(X, y).partial_fit_pairs(X, near, each)
+        else:
+            model = clone(learner).fit_pairs(X, near, each, bounds=(1.0, 20.0))
+        matrices.append(model.components_)
+    np.testing.assert_array_equal(*matrices)

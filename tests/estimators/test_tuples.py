@@ -286,6 +286,8 @@ def test_a_learner_that_is_not_fitted_can_be_searched_and_says_that_it_is_not_fi
             call()
     model.fit(X, labels)
     assert not hasattr(model, "score")
+    assert cross_val_score(clone(model), X[pairs], y, cv=2).min() > 0.5
+    assert model.set_threshold(1.0).score(X[pairs], y) > 0.5
     with pytest.raises(ValueError, match=r"expected \(m, 2\), sample indices in each row"):
         model.pair_distance(X, [0, 1])
 
@@ -327,3 +329,25 @@ def test_class_weight_is_refused_where_there_are_no_classes(rng):
         learner.fit_targets(X, X[:, 0])
     with pytest.raises(ValueError, match=message.format("GivenPairs")):
         learner.fit_pairs(X, [[0, 1]], target=1.0)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, float, object])
+def test_signs_may_be_of_any_dtype(kind, samples):
+    X, labels = samples
+    pairs, y = draw_tuples(X, labels, 2)
+    plain = make_learner().fit_pairs(X, pairs, y)
+    model = make_learner().fit_pairs(X, pairs, y.astype(kind))
+    np.testing.assert_array_equal(model.factor_, plain.factor_)
+    assert model.threshold_ == plain.threshold_ == model.calibrate_threshold(X, pairs, y.astype(kind)).threshold_
+    assert model.score(X, pairs, y.astype(kind)) == plain.score(X, pairs, y)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64])
+def test_unsigned_signs_say_near(kind, samples):
+    X, labels = samples
+    near, _ = draw_tuples(X, labels, 2)
+    signs, bounds = np.ones(len(near), int), (1.0, 20.0)
+    factors = [make_learner().fit_pairs(X, near, y, bounds=bounds).factor_ for y in (signs, signs.astype(kind))]
+    np.testing.assert_array_equal(*factors)
+    with pytest.raises(ValueError, match=r"y must be \+1 \(same\) or -1 \(different\).*y\[0\] = 255"):
+        make_learner().fit_pairs(X, near, (-signs).astype(np.uint8), bounds=bounds)

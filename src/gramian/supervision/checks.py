@@ -263,7 +263,7 @@ def validate_target(target: Any, sense: Any, m: int) -> PairTargets:
 
 
 def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
-    """Return signs +1 and -1, (m,); both must occur unless one is enough."""
+    """Return signs +1 and -1, (m,), as new signed integers; both must occur unless one is enough."""
     if y is None:
         raise ValueError("y is missing. Give +1 (same) or -1 (different) for each pair.")
     check_kind("y", y)
@@ -283,7 +283,7 @@ def validate_signs(y: Any, m: int, both: bool = True) -> Vector:
         )
     if both and have_one_sign(signs):
         raise ValueError(f"y is {signs[0]:+g} for every pair. Give pairs of both kinds.")
-    return signs if signs.dtype != object else signs.astype(np.int64)
+    return signs.astype(np.int64)
 
 
 def have_one_sign(signs: Any) -> bool:
