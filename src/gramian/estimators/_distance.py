@@ -276,7 +276,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return the area under the ROC curve of pairs, or the accuracy of triplets or quadruplets.
 
         The area is 1 if all similar pairs are nearer than dissimilar ones; the threshold does not change it. The
-        accuracy is the share of triplets or quadruplets whose far points are farther apart than their near ones.
+        accuracy is the share of triplets or quadruplets whose far points are farther apart than their near ones. A
+        learner that is fitted to class labels has no `score` until a threshold is set: scikit-learn would pass it the
+        labels. Its clone has one, for `cross_val_score`.
 
         Parameters
         ----------
