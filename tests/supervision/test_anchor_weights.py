@@ -197,3 +197,38 @@ def test_weights_of_classes_that_cannot_be_used_are_refused(labelled):
     ):
         with pytest.raises(ValueError, match=message):
             MetricLearner(class_weight=bad).fit(X, labels)
+
+
+@pytest.mark.parametrize("constraints", ["triplets", "neighbourhoods", "pairs"])
+def test_balanced_classes_have_the_same_total_of_their_own_weights(constraints, labelled):
+    X, labels, weight = labelled
+    weight = np.where(labels == 0, 0.01, 1.0) * weight
+    learner = MetricLearner(2, constraints=constraints, max_iter=5, random_state=0)
+    totals = np.bincount(labels, weight)[labels]
+    wanted = learner.fit(X, labels, sample_weight=weight / totals).components_
+    learner.set_params(class_weight="balanced")
+    np.testing.assert_allclose(learner.fit(X, labels, sample_weight=weight).components_, wanted, atol=1e-8)
+    np.testing.assert_allclose(learner.fit(X, labels, sample_weight=1e-6 * weight).components_, wanted, atol=1e-8)
+
+
+def test_a_class_without_weight_does_not_count_for_the_balance(labelled):
+    X, labels, _ = labelled
+    weight = np.where(labels == 1, 0.0, np.where(labels == 0, 0.1, 1.0))
+    learner = MetricLearner(2, constraints="triplets", max_iter=5, random_state=0)
+    totals = np.bincount(labels, weight)[labels]
+    wanted = learner.fit(X, labels, sample_weight=weight / np.where(totals > 0, totals, 1)).components_
+    learner.set_params(class_weight="balanced")
+    np.testing.assert_allclose(learner.fit(X, labels, sample_weight=weight).components_, wanted, atol=1e-8)
+
+
+def test_pairs_of_weight_0_do_not_count_for_the_balance(rng):
+    X, pairs = rng.standard_normal((40, 4)), np.arange(40).reshape(20, 2)
+    y, weight = np.where(np.arange(20) < 5, 1, -1), np.where(np.arange(20) % 3, rng.uniform(0.5, 2, 20), 0.0)
+    used = weight > 0
+    learner = MetricLearner(2, class_weight="balanced", max_iter=5, random_state=0)
+    wanted = learner.fit_pairs(X, pairs[used], y[used], sample_weight=weight[used]).components_
+    np.testing.assert_allclose(learner.fit_pairs(X, pairs, y, sample_weight=weight).components_, wanted, atol=1e-10)
+    learner.set_params(class_weight=None)
+    totals = np.where(y > 0, weight[y > 0].sum(), weight[y < 0].sum())
+    by_hand = learner.fit_pairs(X, pairs, y, sample_weight=weight / totals).components_
+    np.testing.assert_allclose(by_hand, wanted, atol=1e-10)

@@ -19,6 +19,7 @@ from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
 from gramian.supervision.checks import check_samples, check_tuples_differ, validate_signs, warn_of_targets
 from gramian.supervision.pairs import read_bounds
 from gramian.supervision.tuples import TUPLES
+from gramian.types import Vector
 from gramian.warn import warn_user
 
 __all__ = [
@@ -164,9 +165,21 @@ def with_class_weight(supervision: Any, class_weight: Any, reset: bool) -> Super
         return supervision
     if isinstance(class_weight, Mapping):
         class_weight = of_present_classes(class_weight, supervision.labels, warn=reset)
-    weight = compute_sample_weight(class_weight, supervision.labels)
-    own = validate_weight(supervision.sample_weight, len(weight), np.dtype(np.float64))
-    return with_weight(supervision, weight * own)
+    own = validate_weight(supervision.sample_weight, len(supervision.labels), np.dtype(np.float64))
+    return with_weight(supervision, weigh_classes(class_weight, supervision.labels, own))
+
+
+def weigh_classes(class_weight: Any, labels: Any, own: Vector) -> Vector:
+    """Return the weights (n,) of labelled samples or pairs, times those of their classes.
+
+    With "balanced" every class has the same total weight, but for those whose total is 0.
+    """
+    if isinstance(class_weight, Mapping):
+        return own * compute_sample_weight(class_weight, labels)
+    classes = np.unique(labels, return_inverse=True)[1]
+    totals = np.bincount(classes, own)
+    shares = np.divide(own, totals[classes], out=np.zeros(len(own)), where=own > 0)
+    return shares * (own.sum() / np.count_nonzero(totals))
 
 
 def of_present_classes(class_weight: Mapping, labels: Any, warn: bool) -> dict:
@@ -203,7 +216,7 @@ def with_sign_weight(supervision: Any, class_weight: Any) -> Supervision:
             raise ValueError(f"class_weight has the key {unknown[0]!r}, but the classes of pairs are +1 and -1.")
         class_weight = {1: class_weight.get(1, 1.0), -1: class_weight.get(-1, 1.0)}
         class_weight = {sign: class_weight[sign] for sign in np.unique(signs)}
-    return replace(supervision, sample_weight=own * compute_sample_weight(class_weight, signs))
+    return replace(supervision, sample_weight=weigh_classes(class_weight, signs, own))
 
 
 def with_weight(supervision: Any, weight: Any) -> Supervision:
