@@ -411,3 +411,14 @@ def test_samples_far_from_the_origin_have_the_same_map(rng):
     X = rng.standard_normal((20, 2))
     near, far = (SStressMDS(2, metric="euclidean", random_state=0).fit_transform(each) for each in (X, X + 1e8))
     np.testing.assert_allclose(np.abs(far), np.abs(near), atol=1e-5)
+
+
+def test_fewer_samples_than_are_embedded_are_refused(rng):
+    X = rng.standard_normal((20, 3))
+    model = SStressMDS(2, metric="euclidean", random_state=0).fit(X)
+    before = model.embedding_
+    with pytest.raises(ValueError, match=r"X has 10 samples, but 20 are embedded.*Give the rows of all of these"):
+        model.partial_fit(X[10:])
+    assert model.embedding_ is before
+    assert model.partial_fit(np.vstack([X, X[:2] + 1])).embedding_.shape == (22, 2)
+    assert model.fit(X[:10]).embedding_.shape == (10, 2)

@@ -317,7 +317,8 @@ class SStressMDS(PSDEstimator):
         if isinstance(self.metric, str) and not self._is_precomputed():
             check_powers("X", X, 2)
         with journal.phase("dissimilarities"):
-            X = X if self._is_precomputed() else distances_of_samples(X, self.metric)
+            if not self._is_precomputed():
+                X = distances_of_samples(X, self.metric, 0 if reset else len(self.embedding_))
             return read_matrix(X, sample_weight, self.squared)
 
     def _read_pairs(self, pairs: Any, dissimilarity: Any, n_samples: Any, sample_weight: Any) -> Dissimilarities:
