@@ -3,14 +3,17 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
 from gramian import KernelLearner
+from gramian.baselines import KernelSpectralRegression, LogDetKL
 from gramian.starts import kernel_pca
 from gramian.starts.kernel_pca import NEAR, RIDGES
 
@@ -214,3 +217,34 @@ def test_a_map_that_is_out_of_range_is_refused_by_name(rng):
     model = KernelLearner(2, kernel="precomputed", init="identity", ridge=0.0, random_state=0)
     with pytest.raises(ValueError, match="the kernel is too small beside the distances"):
         model.fit_pairs(K, [[0, 1]], [1e90])
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, pd.DataFrame], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kind", [KernelLearner, LogDetKL, KernelSpectralRegression], ids=lambda k: k.__name__)
+def test_the_samples_of_the_caller_may_change_after_the_fit(kind, form):
+    X, y = blobs(30, 4)
+    pairs = ([[0, 3], [1, 4], [0, 1]], [1, 1, -1] if kind is KernelSpectralRegression else [1.0, 1.0, 20.0])
+    for method, arguments in (("fit", (y,)), ("fit_pairs", pairs)):
+        given = form(X.copy())
+        model = getattr(kind(2, kernel="rbf"), method)(given, *arguments)
+        before = model.transform(X)
+        if scipy.sparse.issparse(given):
+            given.data[:] = 0
+        else:
+            given *= 0
+        np.testing.assert_array_equal(model.transform(X), before)
+
+
+def test_samples_that_validation_converts_are_not_copied_again():
+    X, y = blobs(30, 4)
+    model = KernelLearner(2, random_state=0).fit(X.tolist(), y)
+    assert model._samples.base is None
+    assert KernelLearner(2, kernel="precomputed", random_state=0).fit(X @ X.T, y)._samples is None
+
+
+def test_the_kernel_is_an_array_whatever_transform_returns():
+    X, y = blobs(30, 4)
+    model = KernelLearner(2, random_state=0).set_output(transform="pandas").fit(X, y)
+    assert isinstance(model.transform(X), pd.DataFrame)
+    for kernel in (model.kernel_matrix(), model.kernel_matrix(X[:5])):
+        assert type(kernel) is np.ndarray

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from gramian.baselines.neighbours import kernel_distances, neighbour_edges
 from gramian.checks import check_number
-from gramian.estimators._checks import restore_on_failure, validate_input
+from gramian.estimators._checks import restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, check_rank, resolve_n_pairs
 from gramian.execution import one_blas_thread
 from gramian.starts.kernel_pca import DecomposedKernel, check_varies
@@ -146,7 +146,7 @@ class KernelSpectralRegression(KernelMap):
         self
         """
         with restore_on_failure(self), one_blas_thread():
-            X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
+            X = self._read_samples(X)
             pairs = validate_pairs(pairs, X.shape[0])
             same = validate_signs(y, len(pairs), both=False) > 0
             self._check_settings(X.shape[0])

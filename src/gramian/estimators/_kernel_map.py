@@ -94,6 +94,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         -------
         array, shape (n', r)
         """
+        return self._map_to_array(X)
+
+    def _map_to_array(self, X: Any) -> Matrix:
+        """Return the images of samples as an array (n', r), also if `set_output` selects another container."""
         check_is_fitted(self)
         X = validate_input(self, X, reset=False, **self._input_kernel.validation_options)
         rows = self._input_kernel.matrix(X, self._samples, self._origin)
@@ -116,17 +120,23 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         array, shape (n, n); or (n', n) with X
         """
         check_is_fitted(self)
-        return (self.embedding_ if X is None else self.transform(X)) @ self.embedding_.T
+        return (self.embedding_ if X is None else self._map_to_array(X)) @ self.embedding_.T
+
+    def _read_samples(self, X: Any, y: Any = "no_validation") -> Any:
+        """Return validated samples, and y if given; samples that the map will use are not those of the caller."""
+        kernel = self._input_kernel
+        options = {**kernel.validation_options, "ensure_min_samples": 2, "copy": not kernel.precomputed}
+        return validate_input(self, X, y, **options)
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Vector]:
         """Return samples and class labels (n,), validated."""
-        X, y = validate_input(self, X, y, **self._input_kernel.validation_options, ensure_min_samples=2)
+        X, y = self._read_samples(X, y)
         check_classification_targets(y)
         return X, y
 
     def _read_pairs(self, X: Any, pairs: Any, target: Any, sense: Any) -> tuple[Any, KernelPairs]:
         """Return validated samples and the constraints on their pairs."""
-        X = validate_input(self, X, **self._input_kernel.validation_options, ensure_min_samples=2)
+        X = self._read_samples(X)
         pairs = validate_pairs(pairs, X.shape[0])
         target, senses = validate_target(target, sense, len(pairs))
         # Equalities are averaged, so they cannot contradict: the check sees them as "at least 0".
