@@ -407,3 +407,9 @@ def test_n_jobs_is_handed_to_all_fits(wine, monkeypatch):
     for model in models:
         np.testing.assert_array_equal(model.factor_, models[0].factor_)
     assert learner.n_jobs == 3
+
+
+@pytest.mark.parametrize("scoring", [{"a": "accuracy"}, ["accuracy", "f1"], 3], ids=["dict", "list", "number"])
+def test_several_scores_are_refused(scoring, wine):
+    with pytest.raises(ValueError, match=r"scoring=.* is not valid. Choose by one score: the name of a scorer, a func"):
+        MetricLearnerCV([1], estimator=TRIPLETS, cv=2, scoring=scoring).fit(*wine)

@@ -455,3 +455,49 @@ def test_scores_that_are_no_numbers_are_refused(rng):
 
 def no_number(estimator, X, y):
     return float("nan")
+
+
+#: Calls of fitted models that are refused, most of them after the samples, of another number of features, were read.
+REFITS = {
+    "fit": lambda model, X, y: model.fit(np.zeros((24, 3)), np.zeros(24, int)),
+    "fit_pairs": lambda model, X, y: model.fit_pairs(X[:, :3], [[0, 1], [1, 2]], [np.nan, np.nan]),
+    "fit_triplets": lambda model, X, y: model.fit_triplets(X[:, :3], [[0, 1, 99]]),
+    "fit_quadruplets": lambda model, X, y: model.fit_quadruplets(X[:, :3], [[0, 1, 2, 99]]),
+    "fit_targets": lambda model, X, y: model.fit_targets(X[:, :3], np.zeros(24)),
+    "partial_fit": lambda model, X, y: model.partial_fit(X[:, :3], y),
+    "partial_fit_pairs": lambda model, X, y: model.partial_fit_pairs(X[:, :3], [[0, 1], [1, 2]], [np.nan, np.nan]),
+    "fit_stream": lambda model, X, y: model.fit_stream([(np.full((24, 3), np.inf), y)]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, method) for name, kind in KINDS.items() for method in REFITS if hasattr(kind, method)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_that_is_refused_leaves_what_was_learned(name, method, data):
+    X, y = data
+    model = make_model(name)
+    if name == "MetricLearnerCV":
+        model.set_params(estimator=MetricLearner(constraints="triplets"), ranks=[1], cv=2)
+    if name == "PSDRegressor":
+        model.set_params(solver="online")
+    before = dict(vars(model.fit(X, y)))
+    with pytest.raises((ValueError, TypeError)):
+        REFITS[method](model, X, y)
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[key] for key, value in vars(model).items())
+
+
+def test_a_search_that_is_refused_still_maps_what_it_mapped(data):
+    X, y = data
+    search = MetricLearnerCV([1], estimator=MetricLearner(constraints="triplets"), cv=2, random_state=0).fit(X, y)
+    before = search.transform(X)
+    for refused in (
+        lambda: search.fit(X[:, :3], np.zeros(24, int)),
+        lambda: search.fit_targets(X[:, :3], np.zeros(24)),
+        lambda: search.fit_pairs(X[:, :3], [[0, 1], [1, 2]], [1, 5]),
+        lambda: search.fit_triplets(X[:, :3], [[0, 1, 99]]),
+    ):
+        with pytest.raises(ValueError, match=r"^(y|all|triplets)"):
+            refused()
+        np.testing.assert_array_equal(search.transform(X), before)

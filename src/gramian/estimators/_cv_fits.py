@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from gramian.checks import as_numbers, check_number, validate_weight
-from gramian.estimators._checks import check_labels_given, validate_input
+from gramian.estimators._checks import check_labels_given, restore_on_failure, validate_input
 from gramian.estimators._path import LabelTask, TargetTask, Task, TupleTask
 from gramian.supervision.checks import (
     validate_labels,
@@ -50,7 +50,10 @@ class FitsByFolds:
         return getattr(self.estimator, "preprocessor", None)
 
     def _choose(self, task: Task, splits: Any) -> Self:
-        """Score all candidates on the folds, choose one, and learn it from all data."""
+        """Score all candidates on the folds, choose one, and learn it from all data.
+
+        If an exception is raised, the caller restores the attributes.
+        """
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, sample_weight: Any = None) -> Self:
@@ -78,10 +81,11 @@ class FitsByFolds:
             return self._fit_tuples(X, tuples, y, sample_weight, size, groups)
         check_labels_given(self, y)
         check_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-        X, y = validate_input(self, samples_of_indices(X, self.preprocessor), y, **INPUT_KINDS)
-        y = validate_labels(y, len(y))
-        task = LabelTask(X, y, self.n_neighbors, self.scoring, read_weight(sample_weight, len(y)))
-        return self._choose(task, check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        with restore_on_failure(self):
+            X, y = validate_input(self, samples_of_indices(X, self.preprocessor), y, **INPUT_KINDS)
+            y = validate_labels(y, len(y))
+            task = LabelTask(X, y, self.n_neighbors, self.scoring, read_weight(sample_weight, len(y)))
+            return self._choose(task, check_cv(self.cv, y, classifier=True).split(X, y, groups))
 
     def fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Choose by the distances of held-out pairs, and learn from all pairs.
@@ -148,7 +152,7 @@ class FitsByFolds:
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d)
+        X : array or sparse matrix, shape (n, d); or indices (n,), if `estimator` has a preprocessor
             The samples, one per row.
         y : array, shape (n,)
             Finite numbers, not all equal.
@@ -162,22 +166,25 @@ class FitsByFolds:
         self
         """
         check_number("n_neighbors", self.n_neighbors, least=1, integer=True)
-        X, y = validate_input(self, X, as_numbers("y", y), y_numeric=True, **INPUT_KINDS)
-        task = TargetTask(X, y, self.n_neighbors, self.scoring, read_weight(sample_weight, len(y)))
-        return self._choose(task, check_cv(self.cv).split(X, y, groups))
+        with restore_on_failure(self):
+            X = samples_of_indices(X, self.preprocessor)
+            X, y = validate_input(self, X, as_numbers("y", y), y_numeric=True, **INPUT_KINDS)
+            task = TargetTask(X, y, self.n_neighbors, self.scoring, read_weight(sample_weight, len(y)))
+            return self._choose(task, check_cv(self.cv).split(X, y, groups))
 
     def _fit_tuples(self, X: Any, tuples: Any, y: Any, sample_weight: Any, size: int, groups: Any = None) -> Self:
         """Choose by held-out tuples of `size` points, and learn from all; pairs are split by their signs."""
         X, tuples, y = tuples_of_points(X, tuples, y, self.preprocessor, size)
-        X = validate_input(self, X, **INPUT_KINDS)
-        tuples = CHECKS[size](tuples, X.shape[0])
-        if size == 2:
-            y = validate_signs(y, len(tuples))
-        elif y is not None:
-            y = validate_order(y, len(tuples), TUPLES[size])
-        task = TupleTask(X, tuples, y, read_weight(sample_weight, len(tuples)), self.scoring)
-        splitter = check_cv(self.cv, y, classifier=y is not None)
-        return self._choose(task, splitter.split(tuples, y, groups))
+        with restore_on_failure(self):
+            X = validate_input(self, X, **INPUT_KINDS)
+            tuples = CHECKS[size](tuples, X.shape[0])
+            if size == 2:
+                y = validate_signs(y, len(tuples))
+            elif y is not None:
+                y = validate_order(y, len(tuples), TUPLES[size])
+            task = TupleTask(X, tuples, y, read_weight(sample_weight, len(tuples)), self.scoring)
+            splitter = check_cv(self.cv, y, classifier=y is not None)
+            return self._choose(task, splitter.split(tuples, y, groups))
 
 
 def read_weight(sample_weight: Any, count: int) -> Vector | None:

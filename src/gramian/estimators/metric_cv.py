@@ -23,7 +23,7 @@ from gramian.estimators._candidates import (
     tabulate,
 )
 from gramian.estimators._checkpoint import check_several_fits, checkpoint_of, settings_of
-from gramian.estimators._checks import check_verbose, resolve_regularisation, restore_on_failure
+from gramian.estimators._checks import check_verbose, resolve_regularisation
 from gramian.estimators._choice import Choice
 from gramian.estimators._cv_fits import FitsByFolds
 from gramian.estimators._distance import LearnedDistance
@@ -188,7 +188,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
 
     def _choose(self, task: Task, splits: Any) -> Self:
         """Score all candidates on the folds, choose one, and learn it from all data."""
-        with restore_on_failure(self), checkpoint_of(self) as checkpoint:
+        with checkpoint_of(self) as checkpoint:
             folds = [Fold(*split) for split in splits]
             learner, journal = self._make_learner(), Journal()
             candidates = self._list_candidates(task, folds, learner)
@@ -242,6 +242,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         if len(folds) < 2:
             raise ValueError(f"cv={self.cv!r} gives {len(folds)} folds. Choose at least 2.")
         check_verbose(self.verbose)
+        check_scoring_kind(self.scoring)
         d = self.n_features_in_
         n = min(task.samples(fold.train).shape[0] for fold in folds)
         prices = []
@@ -294,6 +295,14 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def check_scoring_kind(scoring: Any) -> None:
+    """Raise a ValueError unless scoring is one scorer: its name, a function, or None."""
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(
+            f"scoring={scoring!r} is not valid. Choose by one score: the name of a scorer, a function, or None."
+        )
 
 
 def check_scores(candidates: list[Candidate], scores: Vector, fold: int) -> None:
