@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import DataConversionWarning
 from sklearn.neighbors import KNeighborsRegressor
 
-from gramian import MetricLearner
+from gramian import MetricLearner, MetricLearnerCV
 from gramian.features import Array
 from gramian.supervision import Situation, Targets
 
@@ -153,3 +155,27 @@ def test_both_steps_are_one_fit(ring):
     halted = MetricLearner(2, random_state=0, callback=lambda record: record.iteration == 5)
     assert halted.fit_targets(X, y).factor_.shape == (40, 2), "stopped in the step of higher rank"
     assert halted.n_iter_ == 5
+
+
+def search_of(learner):
+    return MetricLearnerCV([1], estimator=learner, cv=2, random_state=0)
+
+
+@pytest.mark.parametrize("wrap", [clone, search_of], ids=["MetricLearner", "MetricLearnerCV"])
+def test_samples_may_be_indices_into_the_preprocessor(wrap, ring):
+    X, y = ring
+    rows = np.arange(0, 400, 4)
+    plain = wrap(MetricLearner(1, max_iter=5, random_state=0)).fit_targets(X[rows], y[rows])
+    model = wrap(MetricLearner(1, max_iter=5, random_state=0, preprocessor=X)).fit_targets(rows, y[rows])
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    with pytest.raises(ValueError, match=r"X\[0\] = 400 is out of range: preprocessor has 400 samples"):
+        model.fit_targets(rows + 400, y[rows])
+
+
+@pytest.mark.parametrize("wrap", [clone, search_of], ids=["MetricLearner", "MetricLearnerCV"])
+def test_a_column_of_targets_is_flattened_with_a_warning(wrap, ring):
+    X, y = ring[0][::4], ring[1][::4]
+    model = wrap(MetricLearner(1, max_iter=5, random_state=0))
+    plain = model.fit_targets(X, y).components_
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        np.testing.assert_array_equal(model.fit_targets(X, y[:, None]).components_, plain)

@@ -284,7 +284,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
 
         Parameters
         ----------
-        X : array or sparse matrix, shape (n, d)
+        X : array or sparse matrix, shape (n, d); or, with a preprocessor, indices (n,) of its samples
             The samples, one per row.
         y : array, shape (n,)
             Finite numbers, not all equal. Neither their unit nor their origin matters.

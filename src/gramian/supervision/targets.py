@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 from gramian.checks import as_numbers, validate_weight
 from gramian.images import image_covariance
@@ -119,11 +120,12 @@ class Targets(Supervision):
         return np.searchsorted(edges, self.y, side="left")
 
     def validate(self, n_samples: int) -> Self:
-        """Return the same with targets of mean 0 and variance 1, and weights as an array.
+        """Return the same with targets of mean 0 and variance 1, and weights as an array; a column (n, 1) is flattened.
 
         Raises a ValueError unless there are n_samples targets, finite and not all equal.
         """
         y = as_numbers("y", self.y)
+        y = column_or_1d(y, warn=True) if y.shape == (n_samples, 1) else y
         if y.shape != (n_samples,):
             raise ValueError(f"y has shape {y.shape}; expected ({n_samples},), one target for each sample.")
         bad = np.flatnonzero(~np.isfinite(y))
