@@ -22,15 +22,14 @@ from gramian.losses import Linear, Loss, Squared
 from gramian.losses.loss import Assessment, Coefficients, Derivatives
 from gramian.measurements import Pairs, Triplets
 from gramian.objective.terms import (
-    MEASUREMENTS_PER_PIECE,
-    MEASUREMENTS_PER_SAMPLE,
-    MOST_PIECES,
     Curvature,
     Group,
     Pieces,
     Summand,
     Taken,
     Term,
+    count_fine,
+    count_groups,
     cut_evenly,
 )
 from gramian.types import Matrix, Rows, Vector
@@ -159,14 +158,14 @@ class Margins(Summand):
 
     def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive anchors that add up to this one."""
-        m, summand = self.neighbours.size, self
-        count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE, len(self))
+        m = self.neighbours.size
+        count = min(count_fine(m), len(self))
         if count < 2:
-            return Pieces([summand], [Group(summand, 1)])
-        fine: list[Any] = [self.select(cut) for cut in cut_evenly(len(self), count)]
-        groups = max([1, *(k for k, least in MEASUREMENTS_PER_SAMPLE.items() if m >= least * n_samples and k <= count)])
+            return Pieces([self], [Group(self, 1)])
+        fine = [self.select(cut) for cut in cut_evenly(len(self), count)]
+        groups = count_groups(m, n_samples, count)
         if groups == 1:
-            return Pieces(fine, [Group(summand, count)])
+            return Pieces(fine, [Group(self, count)])
         edges = np.cumsum([0, *(len(part) for part in fine)])
         parts = np.array_split(np.arange(count), groups)
         spans = [slice(int(edges[part[0]]), int(edges[part[-1] + 1])) for part in parts]

@@ -15,7 +15,7 @@ from gramian.losses.loss import Assessment, Coefficients, Derivatives
 from gramian.measurements import Measurement
 from gramian.types import Matrix, Rows, Vector
 
-__all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "cut_evenly"]
+__all__ = ["Curvature", "Group", "Pieces", "Summand", "Taken", "Term", "count_fine", "count_groups", "cut_evenly"]
 
 # The least number of measurements of a piece of a term, and the largest number of pieces.
 MEASUREMENTS_PER_PIECE, MOST_PIECES = 16384, 8
@@ -202,11 +202,11 @@ class Term(Summand):
     def pieces(self, n_samples: int) -> Pieces:
         """Return terms of consecutive measurements that add up to this one; nothing is copied."""
         m = len(self.measurement)
-        count = min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE)
+        count = count_fine(m)
         fine = self.cut(count)
         if len(fine) < 2:
             return Pieces([self], [Group(self, 1)])
-        groups = max([1, *(k for k, least in MEASUREMENTS_PER_SAMPLE.items() if m >= least * n_samples and k <= count)])
+        groups = count_groups(m, n_samples, count)
         if groups == len(fine):
             return Pieces(fine, [Group(part, 1) for part in fine])
         return Pieces(fine, [Group(self, len(fine))] if groups == 1 else self.group(fine, groups))
@@ -287,6 +287,16 @@ def validate_numbers(name: str, value: Any, m: int, least: float = -np.inf) -> V
         i, wanted = int(np.argmax(bad)), "finite" if least < 0 else "finite and not negative"
         raise ValueError(f"{name}[{i}] = {array[i]} in {array.dtype}; it must be {wanted}.")
     return array
+
+
+def count_fine(m: int) -> int:
+    """Return the number of pieces into which m measurements are cut; fewer than two if they are not worth it."""
+    return min(MOST_PIECES, m // MEASUREMENTS_PER_PIECE)
+
+
+def count_groups(m: int, n_samples: int, most: int) -> int:
+    """Return the number of pieces, at most `most`, into which m measurements are cut for sums over samples."""
+    return max([1, *(k for k, least in MEASUREMENTS_PER_SAMPLE.items() if m >= least * n_samples and k <= most)])
 
 
 def cut_evenly(n: int, count: int) -> list[slice]:
