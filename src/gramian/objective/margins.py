@@ -119,9 +119,7 @@ class Margins(Summand):
     @property
     def triplets(self) -> Matrix:
         """The triplets (anchor, near, far), in the order of the anchors, shape (m, 3)."""
-        K, J = self.near.shape[1], self.far.shape[1]
-        columns = (np.repeat(self.anchors, K * J), np.repeat(self.near, J, axis=1).ravel(), np.tile(self.far, (1, K)))
-        return np.column_stack([*columns[:2], columns[2].ravel()])[self.valid.ravel()]
+        return list_triplets(self.anchors, self.near, self.far)
 
     @cached_property
     def valid(self) -> Any:
@@ -259,6 +257,23 @@ class LossArguments(NamedTuple):
     target: Vector
     sense: Vector
     weight: Vector
+
+
+def list_triplets(anchors: Vector, near: Matrix, far: Matrix) -> Matrix:
+    """Return every near (a, K) with every far sample (a, J) of each anchor, shape (m, 3); none of indices below 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gramian.objective.margins import list_triplets
+    >>> list_triplets(np.array([0]), np.array([[1, 2]]), np.array([[3, -1]]))
+    array([[0, 1, 3], [0, 2, 3]])
+    """
+    (_, K), (_, J) = near.shape, far.shape
+    columns = (np.repeat(anchors, K * J), np.repeat(near, J, axis=1).ravel(), np.tile(far, (1, K)).ravel())
+    triplets = np.column_stack(columns)
+    complete = near.min(initial=0) >= 0 and far.min(initial=0) >= 0
+    return triplets if complete else triplets[(triplets >= 0).all(axis=1)]
 
 
 def make_explicit(terms: Sequence[Any], dtype: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from gramian.checks import as_random_state, check_kind, check_number
 from gramian.execution import Execution, Serial, one_blas_thread
 from gramian.images import Parts
 from gramian.measurements.measurement import check_range
+from gramian.objective.margins import list_triplets
 from gramian.supervision.checks import read_labels
 from gramian.supervision.nearest import Samples, nearest_samples
 from gramian.types import Matrix, Vector
@@ -242,11 +243,7 @@ class Neighbours(NamedTuple):
     @property
     def triplets(self) -> Matrix:
         """Every near with every far sample of each anchor, shape (m, 3)."""
-        k, j = self.near.shape[1], self.far.shape[1]
-        columns = (np.repeat(self.anchors, k * j), np.repeat(self.near, j, axis=1).ravel())
-        rows = np.column_stack([*columns, np.tile(self.far, (1, k)).ravel()])
-        complete = self.near.min(initial=0) >= 0 and self.far.min(initial=0) >= 0
-        return rows if complete else rows[(rows >= 0).all(axis=1)]
+        return list_triplets(*self)
 
 
 def search_triplets(
