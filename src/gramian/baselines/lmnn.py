@@ -271,7 +271,7 @@ class LMNN(LearnedDistance, BaseEstimator):
             raise ValueError(f"n_components={self.n_components}, but there are {n} samples. Choose fewer.")
         auto = "identity" if rank == d else "pca"
         start = resolve_start(self.init, situation, rank, choices=("identity", "lda", "pca"), auto=auto)
-        return rescale_to_margin(situation, start, triplets)
+        return rescale_to_margin(situation, start, triplets[:, [0, 2]])
 
 
 def build_problem(

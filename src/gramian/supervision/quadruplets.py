@@ -13,7 +13,7 @@ from gramian.supervision.supervision import Begun, Supervision
 from gramian.supervision.triplets import (
     bring_near_one,
     margin_mean,
-    rescale_far_pairs,
+    rescale_to_margin,
     tuple_penalty,
     tuple_shrinkage,
     validate_weighted,
@@ -70,7 +70,7 @@ class GivenQuadruplets(Supervision):
         """Return the quadruplets, and the start at a scale where the margin matters."""
         if resume:
             return Begun(self, start)
-        return Begun(self, rescale_far_pairs(situation, bring_near_one(start), self.quadruplets[:, 2:]))
+        return Begun(self, rescale_to_margin(situation, bring_near_one(start), self.quadruplets[:, 2:]))
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the weighted mean over quadruplets of ½ max(0, margin - prediction)²."""

@@ -27,7 +27,6 @@ __all__ = [
     "bring_near_one",
     "margin_mean",
     "margin_term",
-    "rescale_far_pairs",
     "rescale_to_margin",
     "scale_to_distances",
     "tuple_penalty",
@@ -76,7 +75,9 @@ class GivenTriplets(Supervision):
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
         """Return the triplets, and the start at a scale where the margin matters."""
-        return Begun(self, start if resume else rescale_to_margin(situation, bring_near_one(start), self.triplets))
+        if resume:
+            return Begun(self, start)
+        return Begun(self, rescale_to_margin(situation, bring_near_one(start), self.triplets[:, [0, 2]]))
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)²."""
@@ -151,12 +152,7 @@ def bring_near_one(start: Matrix) -> Matrix:
     return start * start.dtype.type(unit_of(largest(start), 1))
 
 
-def rescale_to_margin(situation: Situation, start: Matrix, triplets: Matrix) -> Matrix:
-    """Return the start, scaled to a median squared distance of anchors and far samples of 2, twice the margin."""
-    return rescale_far_pairs(situation, start, triplets[:, [0, 2]])
-
-
-def rescale_far_pairs(situation: Situation, start: Matrix, pairs: Matrix) -> Matrix:
+def rescale_to_margin(situation: Situation, start: Matrix, pairs: Matrix) -> Matrix:
     """Return the start, scaled to a median squared distance of far pairs (m, 2) of 2, twice the margin."""
     return scale_to_distances(start, pair_distances(situation.features, start, pairs, situation.execution))
 
