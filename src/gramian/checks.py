@@ -284,7 +284,7 @@ def check_sparse(X: Any, name: str = "X") -> None:
     elif X.format == "coo":
         for part, index, size in [("row", X.row, X.shape[0]), ("col", X.col, X.shape[1])]:
             check_length(f"{name}.{part}", index, len(X.data), "one for each entry of data")
-            check_range(f"{name}.{part}", index, size)
+            check_bounds(f"{name}.{part}", index, size)
     elif X.format == "dia":
         check_length(f"{name}.offsets", X.offsets, len(X.data), "one for each row of data")
 
@@ -321,7 +321,7 @@ def check_csr(data: Vector, indices: Vector, indptr: Vector, shape: tuple[int, .
             f"{prefix}indptr[{n}] = {indptr[-1]}; it must be the number of entries, {len(data)}. "
             "If there are unused entries at the end, call prune()."
         )
-    check_range(f"{prefix}indices", indices, d)
+    check_bounds(f"{prefix}indices", indices, d)
 
 
 def check_length(name: str, index: Any, length: int, meaning: str) -> None:
@@ -333,7 +333,7 @@ def check_length(name: str, index: Any, length: int, meaning: str) -> None:
         )
 
 
-def check_range(name: str, index: Vector, size: int) -> None:
+def check_bounds(name: str, index: Vector, size: int) -> None:
     """Raise a ValueError that names the first index outside [0, size)."""
     if index.size and (index.min() < 0 or index.max() >= size):
         i = int(np.flatnonzero((index < 0) | (index >= size))[0])
