@@ -120,7 +120,8 @@ def test_report_and_info(gramian_run, here, model):
     assert code == 0
     for text in ("TableVectorizer", "MetricLearner", "height, rooms, colour", "spectrum"):
         assert text in out
-    code, _, err = gramian_run("report", "data.npz.skops", "data.npz", "--image-shape", "2x3")
+    assert gramian_run("fit", "data.npz", "-r", 1, "-o", "images.skops", *FAST)[0] == 0
+    code, _, err = gramian_run("report", "images.skops", "data.npz", "--image-shape", "2x3")
     assert (code, "does not fit 4 pixels" in err) == (1, True)
 
 

@@ -27,7 +27,7 @@ def make_learner(**params):
     return MetricLearner(2, **{"constraints": "triplets", "max_iter": 10, "random_state": 0, **params})
 
 
-@pytest.mark.parametrize("constraints", ["triplets", "neighbourhoods", "pairs"])
+@pytest.mark.parametrize("constraints", ["triplets", "neighbourhoods"])
 def test_a_warm_start_is_the_factor_as_init(constraints, labelled):
     X, y = labelled
     cold = make_learner(constraints=constraints).fit(X, y)
@@ -39,6 +39,41 @@ def test_a_warm_start_is_the_factor_as_init(constraints, labelled):
     np.testing.assert_allclose(warm.factor_, given.factor_, atol=1e-9)
     assert warm.message_ == given.message_ + "; started from the factor of the fit before"
     np.testing.assert_array_equal(cold.fit(X, y).factor_, make_learner(constraints=constraints).fit(X, y).factor_)
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["labels", "signs"])
+def test_warm_starts_from_pairs_keep_the_scale(labels, labelled):
+    X, y = labelled
+    pairs = np.random.default_rng(0).integers(60, size=(200, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    model = make_learner(constraints="pairs", warm_start=True)
+    fit = (lambda: model.fit(X, y)) if labels else (lambda: model.fit_pairs(X, pairs, signs))
+    first = fit().bounds_
+    for _ in range(4):
+        np.testing.assert_allclose(fit().bounds_.far, first.far, rtol=1e-12)
+    assert np.sum(model.factor_**2) < 1.5 * np.sum(make_learner(constraints="pairs").fit(X, y).factor_ ** 2)
+
+
+@pytest.mark.parametrize("solver", ["auto", "online"])
+def test_a_stream_of_pairs_of_labels_keeps_its_bounds(solver, labelled):
+    X, y = labelled
+    model = make_learner(constraints="pairs", solver=solver).partial_fit(X[:30], y[:30])
+    first = model.bounds_
+    np.testing.assert_allclose(model.partial_fit(X[30:], y[30:]).bounds_, first, rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["auto", "online"])
+def test_a_stream_of_signed_pairs_keeps_its_bounds(solver, labelled):
+    X, y = labelled
+    pairs = np.random.default_rng(0).permutation(60).reshape(3, 10, 2)
+    signs = np.where(y[pairs[:, :, 0]] == y[pairs[:, :, 1]], 1, -1)
+    model = make_learner(solver=solver).partial_fit_pairs(X, pairs[0], signs[0])
+    first = model.bounds_
+    np.testing.assert_allclose(model.partial_fit_pairs(X, pairs[1], signs[1]).bounds_, first, rtol=1e-12)
+    model.partial_fit_pairs(X, pairs[2], signs[2], bounds=(1.0, 2.0))
+    np.testing.assert_allclose(model.bounds_, (1.0, 2.0), rtol=1e-12)
+    np.testing.assert_allclose(model.partial_fit_pairs(X, pairs[0], signs[0]).bounds_, (1.0, 2.0), rtol=1e-12)
 
 
 def test_a_warm_start_goes_on_where_the_fit_before_ended(labelled):

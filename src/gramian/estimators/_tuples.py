@@ -149,8 +149,9 @@ class LearnsFromTuples:
     ) -> Self:
         """Continue from the current metric with new pairs; the first call is equivalent to `fit_pairs`.
 
-        If all y are equal, `bounds_` and `threshold_` are unchanged; where there are none yet, the pairs are kept in
-        `kept_tuples_` until both signs are there. So are the first ones until they have more samples than n_components.
+        `bounds_` are those of the calls before, unless others are given. If all y are equal, `threshold_` is unchanged
+        too; where there are no bounds yet, the pairs are kept in `kept_tuples_` until both signs are there. So are the
+        first ones until they have more samples than n_components.
 
         Parameters
         ----------
@@ -159,14 +160,14 @@ class LearnsFromTuples:
         pairs : array of int, shape (m, 2)
             Row indices of X.
         y : array of +1 and -1, shape (m,)
-            In place of target and sense: squared distances should be at most their 5th percentile under the current
-            metric for y = +1, and at least their 95th for y = -1. If all y are equal, earlier bounds are used.
+            In place of target and sense: squared distances should be at most the first of `bounds_` for y = +1, and
+            at least the second for y = -1. Those are of earlier calls, or else percentiles, as in `fit_pairs`.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
             Whether the squared distance should equal its target, be at most, or be at least the target.
         bounds : two floats, optional
-            For y: squared distances in place of the percentiles.
+            For y: squared distances in place of `bounds_`.
         sample_weight : array, shape (m,), optional
             Weights of the pairs, 1 by default.
         calibration_params : dict, optional

@@ -353,6 +353,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         streaming, resume, warm = resume, resume and fitted, self.warm_start and fitted and not resume
         check_metric_settings(self)
         threshold = self.__dict__.get("threshold_")
+        bounds = self.__dict__.get("bounds_") if resume or warm else None
         forget_outcome(self, choice=not (resume or warm), kept=not streaming)
         reset = not resume and self.kept_ is None and not self.kept_tuples_
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
@@ -360,6 +361,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
         flags = {"reset": reset, "checked": checked, "in_span": in_span}
         samples, supervision, size = validate_samples(self, X, supervision, **flags)
+        supervision = supervision.with_earlier(bounds)
         note_scale(self, samples, resume=resume)
         journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
         rng = self._make_generator()

@@ -274,6 +274,8 @@ class LabelPairs(Supervision):
     bounds : Bounds, optional
         Squared distances that pairs of one class should have at most, and others at least; by default percentiles of
         the distances under the start.
+    earlier : Bounds, optional
+        The bounds of an earlier call, in place of percentiles in a stream. A warm start has their scale only.
 
     Examples
     --------
@@ -292,6 +294,7 @@ class LabelPairs(Supervision):
     balanced: bool = False
     sample_weight: Any = None
     bounds: Bounds | None = None
+    earlier: Bounds | None = None
 
     @classmethod
     def from_learner(cls, y: Any, learner: Any) -> Self:
@@ -330,11 +333,16 @@ class LabelPairs(Supervision):
         if weight is not None:
             pairs = self.used[pairs]
             weight = weight[pairs].prod(axis=1)
-        given = GivenPairs(pairs, y=np.where(same, 1, -1), sample_weight=weight, bounds=self.bounds)
+        signs, bounds = np.where(same, 1, -1), {"bounds": self.bounds, "earlier": self.earlier}
+        given = GivenPairs(pairs, y=signs, sample_weight=weight, **bounds)
         return given.validate(len(self.labels))
 
+    def with_earlier(self, bounds: Bounds | None) -> Self:
+        """Return the same, with these bounds of an earlier call; itself if they are None."""
+        return self if bounds is None else replace(self, earlier=bounds)
+
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
-        """Return random pairs, with bounds from the distances under the start, as `GivenPairs`."""
+        """Return random pairs, with bounds from the distances under the start or of earlier calls, as `GivenPairs`."""
         return self.draw(situation.rng).begin(situation, start, resume=resume)
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Term]:

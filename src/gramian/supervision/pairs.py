@@ -57,15 +57,16 @@ class GivenPairs(Supervision):
         Squared distances.
     sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them
     y : array of +1 and -1, shape (m,)
-        In place of target and sense: near and far pairs, with bounds from the distances under the start.
+        In place of target and sense: near and far pairs, with bounds from the distances under the start. In a stream,
+        they are those of an earlier call.
     sample_weight : array, shape (m,), optional
         Weights of the pairs; those of weight 0 are left out.
     earlier : Bounds, optional
-        The bounds of an earlier call, for signs of one kind only.
+        The bounds of an earlier call, for signs: those of one kind are then enough. A warm start has their scale only.
     one_kind : bool
         True if signs of one kind are enough even without earlier bounds.
     bounds : Bounds, optional
-        Squared distances for signs, in place of percentiles.
+        Squared distances for signs, in place of percentiles and of earlier bounds.
     targets, target_unit
         What `resolve_targets` and `begin` make of these, and the unit of the targets, in which bounds then are.
 
@@ -146,19 +147,39 @@ class GivenPairs(Supervision):
         return [Plan(type(self).__name__, (self,), "pairs" if few else "auto")]
 
     def begin(self, situation: Situation, start: Matrix, *, resume: bool = False) -> Begun:
-        """Return the pairs with targets and senses in a unit near 1; signs take them from the start's distances."""
+        """Return the pairs with targets and senses in a unit near 1.
+
+        Those of signs are from bounds, given or earlier, or else from the distances under the start.
+        """
         if self.y is None:
             unit = unit_of(largest(self.target), 2)
             return Begun(replace(self, target_unit=unit).resolve_targets(), in_target_unit(start, unit))
         check_powers("X", start, 2)
         unit = unit_of(largest(start) ** 2 if self.bounds is None else self.bounds.far, 2)
         start = in_target_unit(start, unit)
-        bounds = self.bounds if self.bounds is not None else self.earlier if have_one_sign(self.y) else None
-        if bounds is not None:
-            bounds = bounds.times(unit)
-        else:
-            bounds = percentile_bounds(pair_distances(situation.features, start, self.pairs, situation.execution))
+        bounds, start = self.find_bounds(situation, start, unit, keep=resume or have_one_sign(self.y))
         return Begun(replace(self, target_unit=unit).resolve_targets(bounds), start)
+
+    def find_bounds(self, situation: Situation, start: Matrix, unit: float, *, keep: bool) -> tuple[Bounds, Matrix]:
+        """Return the bounds of signs in a unit, and the start (d, r) at their scale; it is in this unit already.
+
+        With `keep` they are those of an earlier call, if there are any. Else they are percentiles under the start, at
+        the scale of those of an earlier call. Percentiles under a distance that was learned are farther apart than the
+        bounds that it was learned from: without a scale, W would grow in each warm fit.
+        """
+        earlier = self.earlier if self.earlier is not None and self.earlier.far > 0 else None
+        known = self.bounds if self.bounds is not None else earlier if keep else None
+        if known is not None:
+            return known.times(unit), start
+        bounds = percentile_bounds(pair_distances(situation.features, start, self.pairs, situation.execution))
+        if earlier is None or not bounds.far:
+            return bounds, start
+        change = unit * earlier.far / bounds.far
+        return bounds.times(change), in_target_unit(start, change)
+
+    def with_earlier(self, bounds: Bounds | None) -> Self:
+        """Return the same, with these bounds of an earlier call; itself if they are None."""
+        return self if bounds is None else replace(self, earlier=bounds)
 
     def resolve_targets(self, bounds: Bounds | None = None) -> Self:
         """Return the pairs with targets and senses, those of signs from bounds, all in the targets' unit."""

@@ -133,6 +133,13 @@ class Supervision(ABC):
         The factor is rescaled where the kind needs it. With `resume` it is that of an earlier fit, and keeps its scale.
         """
 
+    def with_earlier(self, bounds: Any) -> Self:
+        """Return the supervision of a fit that goes on from an earlier one, with its `bounds_`; itself by default.
+
+        Those are squared distances of near and of far pairs, or None.
+        """
+        return self
+
     def brief(self) -> Supervision:
         """Return a supervision that takes less time, for trials; itself by default."""
         return self
