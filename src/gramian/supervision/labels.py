@@ -333,8 +333,8 @@ class LabelPairs(Supervision):
         if weight is not None:
             pairs = self.used[pairs]
             weight = weight[pairs].prod(axis=1)
-        signs, bounds = np.where(same, 1, -1), {"bounds": self.bounds, "earlier": self.earlier}
-        given = GivenPairs(pairs, y=signs, sample_weight=weight, **bounds)
+        signs = np.where(same, 1, -1)
+        given = GivenPairs(pairs, y=signs, sample_weight=weight, bounds=self.bounds, earlier=self.earlier)
         return given.validate(len(self.labels))
 
     def with_earlier(self, bounds: Bounds | None) -> Self:
