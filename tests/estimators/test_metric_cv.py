@@ -16,7 +16,16 @@ from sklearn.preprocessing import StandardScaler
 
 from gramian import MetricLearner, MetricLearnerCV
 from gramian.estimators._learning import with_full_rank
-from gramian.estimators._path import Fold, LabelTask, choose_plans, find_plan, fit_path, fit_stages, reduce_factor
+from gramian.estimators._path import (
+    Fold,
+    LabelTask,
+    TupleTask,
+    choose_plans,
+    find_plan,
+    fit_path,
+    fit_stages,
+    reduce_factor,
+)
 from gramian.estimators.metric_cv import Candidate, choose_candidate, resolve_ranks
 from gramian.supervision import LabelChoice, LabelTriplets, Plan
 
@@ -112,6 +121,19 @@ def test_nothing_of_a_held_out_part_is_seen_by_its_fits(wine):
     assert fitted[0][0] == fitted[1][0]
     for one, other in zip(fitted[0][1], fitted[1][1], strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_nothing_of_held_out_points_is_seen_by_their_fits(size, planted, rng):
+    X, (tuples, y) = planted[0], draw_planted(planted[0], rng, size)
+    train, known = np.arange(30), np.setdiff1d(np.arange(240), np.setdiff1d(tuples, tuples[:30]))
+    other, learner, fitted = np.where(np.isin(np.arange(240), known)[:, None], X, X + 100), MetricLearner(2), []
+    for samples in (X, other):
+        task = TupleTask(samples, tuples, y)
+        assert task.samples(slice(None)).shape == X.shape
+        fitted += [each.learner.factor_ for each in fit_path(task, learner, train, [2], {}, warm=True)]
+    assert len(known) < 200
+    np.testing.assert_array_equal(fitted[0], fitted[1])
 
 
 def test_the_folds_share_the_plans_that_the_first_chooses(wine, monkeypatch):
@@ -279,6 +301,8 @@ def test_fit_takes_tuples_of_points_and_of_indices_with_any_scorer(size, planted
     scored = getattr(MetricLearnerCV(scoring=scoring, **settings), f"fit_{name}")(X, tuples, y=y)
     assert scored.best_score_ != named.best_score_
     assert scored.best_score_ > 0.7
+    # Both folds know the same samples.
+    tuples, y = np.concatenate([tuples[:200], tuples[:100]]), np.concatenate([y[:200], y[:100]])
     weight = np.where(np.arange(300) < 200, 1.0, 0.0)
     splits = [(np.arange(200), np.arange(200, 300)), (np.arange(300), np.arange(200, 300))]
     weighed = MetricLearnerCV([1], cv=splits, random_state=0)

@@ -161,13 +161,19 @@ class TupleTask(Task):
     sample_weight: Vector | None = None
     scoring: Any = None
 
+    def known(self, rows: Any) -> Vector:
+        """Return the indices of the samples, ascending, without those that only other tuples than these have."""
+        unknown = np.setdiff1d(self.tuples, self.tuples[rows])
+        return np.setdiff1d(np.arange(self.X.shape[0]), unknown, assume_unique=True)
+
     def samples(self, rows: Any) -> Any:
-        """Return all samples."""
-        return self.X
+        """Return the samples without those that only other tuples have."""
+        return self.X[self.known(rows)]
 
     def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
         """Return some of the tuples."""
-        tuples, y, weight = self.tuples[rows], take(self.y, rows), take(self.sample_weight, rows)
+        tuples = np.searchsorted(self.known(rows), self.tuples[rows])
+        y, weight = take(self.y, rows), take(self.sample_weight, rows)
         if tuples.shape[1] == 2:
             return GivenPairs(tuples, y=y, sample_weight=weight)
         return (GivenTriplets if tuples.shape[1] == 3 else GivenQuadruplets)(put_near_first(tuples, y), weight)

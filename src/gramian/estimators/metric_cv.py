@@ -69,8 +69,8 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
     """A `MetricLearner` whose rank, and penalties if wanted, are chosen by cross-validation.
 
     All combinations of the ranks and penalties are learned on the training part of every fold and scored on its
-    held-out part. The best is learned again from all data. A fit of a fold does not see its held-out part; only the
-    choice of a plan may, see `path`.
+    held-out part. The best is learned again from all data. A fit of a fold does not see its held-out part, nor samples
+    that only held-out tuples have; only the choice of a plan may, see `path`.
 
     Parameters
     ----------
