@@ -3,7 +3,7 @@ On a cluster: what travels
 ==========================
 
 Blocks of samples stay on the workers of a Dask cluster. What travels in an iteration is as large as the matrix that is
-learned, not as the data. This needs ``pip install gramian[dask]``.
+learned, not as the data. This needs ``pip install 'gramian[dask]'``.
 """
 
 from pathlib import Path

@@ -3,7 +3,7 @@ A table in a file, batch by batch
 =================================
 
 Rows stand in a Parquet file that need not fit into memory. A stream learns from one batch after the other; the same
-rows as a memory-mapped array allow a batch fit. Reading tables needs ``pip install gramian[tables]``.
+rows as a memory-mapped array allow a batch fit. Reading tables needs ``pip install 'gramian[tables]'``.
 """
 
 from pathlib import Path

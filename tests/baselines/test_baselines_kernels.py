@@ -445,7 +445,7 @@ def test_neighbours_use_the_distances_of_the_kernel(data):
 
 def test_without_cvxpy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r"MaximumVarianceUnfolding needs cvxpy: pip install gramian\[baselines\]"):
+    with pytest.raises(ImportError, match=r"MaximumVarianceUnfolding needs cvxpy: pip install 'gramian\[baselines\]'"):
         MaximumVarianceUnfolding().fit(np.arange(5.0)[:, None])
 
 

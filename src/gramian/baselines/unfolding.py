@@ -198,7 +198,7 @@ def import_cvxpy() -> Any:
     try:
         import cvxpy
     except ImportError as error:
-        raise ImportError("MaximumVarianceUnfolding needs cvxpy: pip install gramian[baselines]") from error
+        raise ImportError("MaximumVarianceUnfolding needs cvxpy: pip install 'gramian[baselines]'") from error
     return cvxpy
 
 
