@@ -37,6 +37,7 @@ __all__ = [
     "learn_stage",
     "load_factor",
     "most_iterations",
+    "store_learned",
     "with_full_rank",
     "with_rank",
 ]
@@ -81,6 +82,19 @@ def learn_by_plan(
     if message:
         result = replace(result, message=message, ending=Ending.EXHAUSTED)
     return Learned(result, begun.supervision, planned)
+
+
+def store_learned(
+    learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int, journal: Journal
+) -> None:
+    """Set the fitted attributes that come from what a plan learned."""
+    result, supervision, _ = learned
+    coordinates = coordinates.with_target_unit(supervision.target_unit)
+    learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
+    learner._stream = Stream.after(result, coordinates.units, learner._resolve_geometry())
+    learner.components_ = np.ascontiguousarray(learner.factor_.T)
+    learner._n_features_out = learner.factor_.shape[1]
+    learner.__dict__.update(supervision.summary())
 
 
 def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | None:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
-import numpy as np
-
 from gramian.coordinates import Coordinates, data_unit_of
 from gramian.estimators._base import PSDEstimator
 from gramian.estimators._blend import learn_plan
@@ -17,9 +15,8 @@ from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._learning import WARM, Ended, load_factor, with_rank
+from gramian.estimators._learning import WARM, Ended, load_factor, store_learned
 from gramian.estimators._online import forget_outcome, stream_unit
-from gramian.estimators._regression import Stream
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
 from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
@@ -376,22 +373,17 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         with journal.phase("choosing a plan"):
             plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
         earlier = load_factor(self, coordinates, warm=warm) if resume or warm else None
-        result, learned_by, planned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
-        coordinates = coordinates.with_target_unit(learned_by.target_unit)
-        self._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
-        self._stream = Stream.after(result, coordinates.units, self._resolve_geometry())
+        learned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
+        store_learned(self, learned, coordinates, rank, journal)
         self.message_ += WARM if warm else ""
         if choice is not None:
             self.choice_ = choice
         elif not resume:
             self.__dict__.pop("choice_", None)
-        self.components_ = np.ascontiguousarray(self.factor_.T)
-        self._n_features_out = self.factor_.shape[1]
-        self.__dict__.update(learned_by.summary())
         self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
         if supervision.has_signs:
             calibrate_on_pairs(self, samples, supervision, calibration or Calibration(), threshold if resume else None)
-        return Ended(result, None if planned else advice_on_rounds(learned_by, resume))
+        return Ended(learned.result, None if learned.planned else advice_on_rounds(learned.supervision, resume))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # samples that are kept do not make it fitted
