@@ -62,9 +62,20 @@ class Task(ABC):
     #: False if another start is another problem: bounds and penalties of given pairs and triplets depend on the start.
     warm: ClassVar[bool] = False
 
+    X: Any
+
     @abstractmethod
-    def samples(self, rows: Vector) -> Any:
-        """Return the samples (n, d) that some of the labels, pairs or triplets refer to."""
+    def known(self, rows: Any) -> Any:
+        """Return the indices of the samples that may be learned from with some of the labels, pairs or triplets."""
+
+    def samples(self, rows: Any) -> Any:
+        """Return these samples; X itself if they are all of it."""
+        known = self.known(rows)
+        return self.X if isinstance(known, slice) else self.X[known]
+
+    def count(self, rows: Any) -> int:
+        """Return the number of these samples."""
+        return len(np.arange(self.X.shape[0])[self.known(rows)])
 
     @abstractmethod
     def supervise(self, learner: MetricLearner, rows: Vector) -> Supervision:
@@ -95,9 +106,9 @@ class LabelTask(Task):
     scoring: Any = None
     sample_weight: Vector | None = None
 
-    def samples(self, rows: Any) -> Any:
-        """Return some of the samples."""
-        return self.X[rows]
+    def known(self, rows: Any) -> Any:
+        """Return the indices themselves: each label has a sample."""
+        return rows
 
     def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
         """Return the supervision by labels that the learner's parameter `constraints` selects."""
@@ -118,9 +129,9 @@ class TargetTask(Task):
     scoring: Any = None
     sample_weight: Vector | None = None
 
-    def samples(self, rows: Any) -> Any:
-        """Return some of the samples."""
-        return self.X[rows]
+    def known(self, rows: Any) -> Any:
+        """Return the indices themselves: each target has a sample."""
+        return rows
 
     def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
         """Return the targets of some samples."""
@@ -161,18 +172,17 @@ class TupleTask(Task):
     sample_weight: Vector | None = None
     scoring: Any = None
 
-    def known(self, rows: Any) -> Vector:
-        """Return the indices of the samples, ascending, without those that only other tuples than these have."""
-        unknown = np.setdiff1d(self.tuples, self.tuples[rows])
-        return np.setdiff1d(np.arange(self.X.shape[0]), unknown, assume_unique=True)
-
-    def samples(self, rows: Any) -> Any:
-        """Return the samples without those that only other tuples have."""
-        return self.X[self.known(rows)]
+    def known(self, rows: Any) -> Any:
+        """Return the indices of the samples, ascending, but not those that occur only in other tuples."""
+        known = np.ones(self.X.shape[0], bool)
+        known[self.tuples] = False
+        known[self.tuples[rows]] = True
+        return ALL if known.all() else np.flatnonzero(known)
 
     def supervise(self, learner: MetricLearner, rows: Any) -> Supervision:
         """Return some of the tuples."""
-        tuples = np.searchsorted(self.known(rows), self.tuples[rows])
+        tuples, known = self.tuples[rows], self.known(rows)
+        tuples = tuples if isinstance(known, slice) else np.searchsorted(known, tuples)
         y, weight = take(self.y, rows), take(self.sample_weight, rows)
         if tuples.shape[1] == 2:
             return GivenPairs(tuples, y=y, sample_weight=weight)

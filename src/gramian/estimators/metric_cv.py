@@ -244,7 +244,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         check_verbose(self.verbose)
         check_scoring_kind(self.scoring)
         d = self.n_features_in_
-        n = min(task.samples(fold.train).shape[0] for fold in folds)
+        n = min(task.count(fold.train) for fold in folds)
         prices = []
         for name in ("regularisations", "shrinkages"):
             given = getattr(self, name)
