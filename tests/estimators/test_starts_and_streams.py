@@ -410,3 +410,34 @@ def test_a_caller_may_fill_one_buffer_with_the_points_and_signs_of_every_chunk(l
         copies.partial_fit(points[rows], signs[rows])
         model.partial_fit(buffer, sign)
     np.testing.assert_array_equal(model.factor_, copies.factor_)
+
+
+def test_bounds_last_through_other_kinds_of_constraints(labelled):
+    X, y = labelled
+    pairs = np.random.default_rng(0).permutation(60).reshape(30, 2)
+    signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    model = make_learner().partial_fit_pairs(X, pairs, signs)
+    first = model.bounds_
+    assert model.partial_fit_triplets(X, nearest_triplets(X, y)).bounds_ == first
+    assert model.partial_fit_pairs(X, pairs, target=1.0, sense="equal").bounds_ == first
+    np.testing.assert_allclose(model.partial_fit_pairs(X, pairs, signs).bounds_, first, rtol=1e-12)
+    assert not hasattr(model.fit(X, y), "bounds_")
+
+
+def test_a_warm_start_from_pairs_of_one_sign_has_the_bounds_before(labelled):
+    X, y = labelled
+    pairs = np.random.default_rng(0).permutation(60).reshape(30, 2)
+    signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    model = make_learner(warm_start=True).fit_pairs(X, pairs, signs)
+    first, near = model.bounds_, signs > 0
+    np.testing.assert_allclose(model.fit_pairs(X, pairs[near], signs[near]).bounds_, first, rtol=1e-12)
+
+
+def test_bounds_of_duplicates_are_kept_for_one_sign_and_replaced_for_two(rng):
+    X = np.concatenate([np.zeros((40, 3)), rng.standard_normal((40, 3))])
+    duplicates, others = np.arange(40).reshape(20, 2), np.arange(40, 80).reshape(20, 2)
+    pairs, signs = np.concatenate([duplicates, others[:1]]), np.append(np.ones(20, int), -1)
+    model = make_learner().partial_fit_pairs(X, pairs, signs)
+    assert model.bounds_ == (0, 0)
+    assert model.partial_fit_pairs(X, others, np.ones(20, int)).bounds_ == (0, 0)
+    assert model.partial_fit_pairs(X, others, np.tile([1, -1], 10)).bounds_.far > 0

@@ -72,7 +72,8 @@ class LearnsFromTuples:
             Row indices of X.
         y : array of +1 and -1, shape (m,)
             In place of target and sense: squared distances should be at most their 5th percentile under the start for
-            y = +1, and at least their 95th for y = -1. Also sets `threshold_`.
+            y = +1, and at least their 95th for y = -1; after a warm start, at the scale of `bounds_`. Also sets
+            `threshold_`.
         target : array, shape (m,), or float
             Squared distances.
         sense : {0, -1, +1} or {"equal", "at most", "at least"}, or an array (m,) of them

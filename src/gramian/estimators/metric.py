@@ -89,7 +89,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         are the directions in which far pairs differ more than near ones.
     warm_start : bool
         True starts from the current factor, if there is one, in place of `init`. It must have the same number of
-        features and components: a ValueError is raised otherwise. constraints="auto" then keeps the plan of `choice_`.
+        features and components: a ValueError is raised otherwise. constraints="auto" then keeps the plan of `choice_`,
+        and percentiles of signed pairs are brought to the scale of the `bounds_` before.
     geometry : {"scaled", "flat", "polar", "affine", "log-euclidean"} or Geometry
         The matrices W that are searched, and their metric. "scaled" converges fast for any conditioning of W; "flat"
         and "polar" are the paper's; "affine" and "log-euclidean" learn full-rank matrices.
@@ -297,7 +298,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         the number of samples seen before; solver="online" makes one pass, with the step sizes of the stream so far. The
         first call is equivalent to `fit`. Samples of one class only, or one in each class, are kept in `kept_`, at most
         10,000, and are learned from together with those of a later call; so are the first ones, until they are more
-        than n_components.
+        than n_components. With constraints="pairs", `bounds_` are those of the first call.
 
         Parameters
         ----------
@@ -357,8 +358,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
         flags = {"reset": reset, "checked": checked, "in_span": in_span}
-        samples, supervision, size = validate_samples(self, X, supervision, **flags)
-        supervision = supervision.with_earlier(bounds)
+        samples, supervision, size = validate_samples(self, X, supervision.with_earlier(bounds), **flags)
         note_scale(self, samples, resume=resume)
         journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
         rng = self._make_generator()
@@ -375,6 +375,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         earlier = load_factor(self, coordinates, warm=warm) if resume or warm else None
         learned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
         store_learned(self, learned, coordinates, rank, journal)
+        if resume and bounds is not None:
+            self.__dict__.setdefault("bounds_", bounds)
         self.message_ += WARM if warm else ""
         if choice is not None:
             self.choice_ = choice

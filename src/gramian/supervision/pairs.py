@@ -62,7 +62,8 @@ class GivenPairs(Supervision):
     sample_weight : array, shape (m,), optional
         Weights of the pairs; those of weight 0 are left out.
     earlier : Bounds, optional
-        The bounds of an earlier call, for signs: those of one kind are then enough. A warm start has their scale only.
+        The bounds of an earlier call, for signs: those of one kind are then enough. A warm start with both kinds has
+        their scale only.
     one_kind : bool
         True if signs of one kind are enough even without earlier bounds.
     bounds : Bounds, optional
@@ -157,22 +158,24 @@ class GivenPairs(Supervision):
         check_powers("X", start, 2)
         unit = unit_of(largest(start) ** 2 if self.bounds is None else self.bounds.far, 2)
         start = in_target_unit(start, unit)
-        bounds, start = self.find_bounds(situation, start, unit, keep=resume or have_one_sign(self.y))
+        bounds, start = self.find_bounds(situation, start, unit, resume=resume)
         return Begun(replace(self, target_unit=unit).resolve_targets(bounds), start)
 
-    def find_bounds(self, situation: Situation, start: Matrix, unit: float, *, keep: bool) -> tuple[Bounds, Matrix]:
-        """Return the bounds of signs in a unit, and the start (d, r) at their scale; it is in this unit already.
+    def find_bounds(self, situation: Situation, start: Matrix, unit: float, *, resume: bool) -> tuple[Bounds, Matrix]:
+        """Return the bounds of signs in a unit, and the start (d, r), which is given in this unit, at their scale.
 
-        With `keep` they are those of an earlier call, if there are any. Else they are percentiles under the start, at
-        the scale of those of an earlier call. Percentiles under a distance that was learned are farther apart than the
-        bounds that it was learned from: without a scale, W would grow in each warm fit.
+        A stream keeps the bounds of earlier calls, and so do signs of one kind. Else bounds are percentiles under the
+        start, at the scale of those of an earlier call. Percentiles under a distance that was learned are farther apart
+        than the bounds that it was learned from: without a scale, W would grow in each warm fit.
         """
-        earlier = self.earlier if self.earlier is not None and self.earlier.far > 0 else None
-        known = self.bounds if self.bounds is not None else earlier if keep else None
+        earlier = self.earlier
+        positive = earlier is not None and earlier.far > 0
+        kept = earlier if have_one_sign(self.y) or (resume and positive) else None
+        known = self.bounds if self.bounds is not None else kept
         if known is not None:
             return known.times(unit), start
         bounds = percentile_bounds(pair_distances(situation.features, start, self.pairs, situation.execution))
-        if earlier is None or not bounds.far:
+        if earlier is None or not positive or not bounds.far:
             return bounds, start
         change = unit * earlier.far / bounds.far
         return bounds.times(change), in_target_unit(start, change)
