@@ -1,8 +1,9 @@
 """Fewer features for sparse samples: those that never occur are left out, those that occur once are joined.
 
-Features that occur in one sample only span one direction with each other. A distance is learned in it alone, and all of
-them have the same share in it as in the sample. So they are joined into one feature, exactly: its value is the norm of
-theirs. More than half of the words of a collection of texts occur once.
+The features that only one sample has matter through a single number: their weighted sum in that sample. So they are
+joined into one feature, whose value is their norm. Products of samples stay the same, and a factor is lifted exactly.
+More than half of the words of a collection of texts occur once. Defaults that depend on the number of features count
+the fewer ones.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ __all__ = [
 
 #: Sparse data with more features than this has fewer of them, unless only a small share would be saved.
 WIDE, MOST_PRESENT = 2000, 0.9
-#: Features are joined if there are at most this number of entries for each: joining copies the entries.
-MOST_ENTRIES = 32
+#: Features are joined if there are at most this number of entries for each: joining copies the entries. More than the
+#: second number of features must be left: starts among fewer form a dense matrix of their moments, which takes longer.
+MOST_ENTRIES, FEWEST = 32, 2000
 
 
 class Columns(NamedTuple):
@@ -117,19 +119,19 @@ def fewer_columns(X: Any, *, join: bool = True) -> Columns | None:
 
     Examples
     --------
-    Each sample has 2000 features of its own:
+    Each sample has three features of its own:
 
     >>> import numpy as np, scipy.sparse
     >>> from gramian.columns import fewer_columns
-    >>> X = scipy.sparse.csr_array(np.kron(np.eye(2), np.ones((1, 2000))))
+    >>> X = scipy.sparse.kron(scipy.sparse.eye_array(3000), np.ones((1, 3)), format="csr")
     >>> columns = fewer_columns(X)
-    >>> columns.features.shape, columns.lift(np.eye(2)).shape
-    ((2, 2), (4000, 2))
-    >>> np.allclose(X @ columns.lift(np.eye(2)), columns.features.dense())
+    >>> columns.features.shape, columns.lift(np.ones((3000, 1))).shape
+    ((3000, 3000), (9000, 1))
+    >>> np.allclose(X @ columns.lift(np.ones((3000, 1))), columns.features.image(np.ones((3000, 1))))
     True
     """
     n, d = X.shape
-    if join and d > WIDE:
+    if join and n < d and X.nnz <= MOST_ENTRIES * d:
         counts = np.bincount(X.indices, minlength=d)
         if joins_columns(counts, n):
             return join_columns(X, counts, np.arange(n), n).columns(counts)
@@ -138,9 +140,8 @@ def fewer_columns(X: Any, *, join: bool = True) -> Columns | None:
 
 def joins_columns(counts: Vector, n_samples: int) -> bool:
     """Return True if features are worth joining, by the number of entries (d,) of each: many occur once."""
-    present, several = np.count_nonzero(counts), np.count_nonzero(counts > 1)
-    fewer = several + n_samples <= MOST_PRESENT * present
-    return bool(len(counts) > WIDE and fewer and counts.sum() <= MOST_ENTRIES * present)
+    present, fewer = np.count_nonzero(counts), np.count_nonzero(counts > 1) + n_samples
+    return bool(FEWEST < fewer <= MOST_PRESENT * present and counts.sum() <= MOST_ENTRIES * present)
 
 
 class Joined(NamedTuple):
@@ -148,7 +149,7 @@ class Joined(NamedTuple):
 
     Attributes
     ----------
-    features : Sparse
+    features : Sparse or BlockedFeatures
         The samples (n, k): the features that occur more often, then one for each sample of all blocks.
     indices, places, weights : array, shape (m,)
         As in `Columns`, of the features that are joined.

@@ -353,7 +353,8 @@ def test_features_that_never_occur_are_left_out(rng, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
-def test_features_that_occur_once_are_joined_alike_in_blocks_and_in_memory(rng):
+def test_features_that_occur_once_are_joined_alike_in_blocks_and_in_memory(rng, monkeypatch):
+    monkeypatch.setattr("gramian.columns.FEWEST", 0)
     X, _ = wide_blocks(rng, n=200)
     alone = scipy.sparse.csr_array((np.ones(1000), np.arange(1000), np.arange(0, 1001, 5)), shape=(200, 1000))
     X, y = scipy.sparse.csr_array(scipy.sparse.hstack([X, alone])), np.arange(200) % 2
