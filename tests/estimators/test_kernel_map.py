@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from gramian import KernelLearner
 from gramian.baselines import KernelSpectralRegression, LogDetKL
+from gramian.mapped import is_map
 from gramian.starts import kernel_pca
 from gramian.starts.kernel_pca import NEAR, RIDGES
 
@@ -240,6 +241,14 @@ def test_samples_that_validation_converts_are_not_copied_again():
     model = KernelLearner(2, random_state=0).fit(X.tolist(), y)
     assert model._samples.base is None
     assert KernelLearner(2, kernel="precomputed", random_state=0).fit(X @ X.T, y)._samples is None
+
+
+def test_a_memory_mapped_file_is_not_copied(tmp_path):
+    X, y = blobs(30, 4)
+    np.save(tmp_path / "X.npy", X)
+    model = KernelLearner(2, random_state=0).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    assert is_map(model._samples)
+    np.testing.assert_array_equal(model.transform(X), KernelLearner(2, random_state=0).fit(X, y).transform(X))
 
 
 def test_the_kernel_is_an_array_whatever_transform_returns():

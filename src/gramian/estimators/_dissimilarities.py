@@ -39,12 +39,12 @@ LARGEST_SHIFT = 1e3
 def distances_of_samples(X: Matrix, metric: Any, embedded: int = 0) -> Matrix:
     """Return the distances (n, n) of samples (n, d) by a metric of scikit-learn, its name or a function.
 
-    Raises a ValueError if there are fewer samples than the number of those embedded before.
+    Raises a ValueError if there are fewer samples than the `embedded` ones, which come first in each call of a stream.
     """
     if len(X) < embedded:
         raise ValueError(
-            f"X has {len(X)} samples, but {embedded} are embedded, of which they would replace the first. Give the "
-            "rows of all of these, and new ones after them; or call fit to start anew."
+            f"X has {len(X)} samples, but {embedded} are embedded. Give the rows of all {embedded}, then new ones; or "
+            "call fit to start anew."
         )
     if isinstance(metric, str) and metric in INVARIANT:
         # Differences of squares, by which they are computed, lose their digits far from the origin.

@@ -14,6 +14,7 @@ from gramian.checks import check_number
 from gramian.estimators._checks import validate_input
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._input_kernel import LARGEST_ASYMMETRY, InputKernel
+from gramian.mapped import is_map
 from gramian.starts.kernel_pca import DecomposedKernel
 from gramian.supervision import labelled_pairs
 from gramian.supervision.checks import check_contradictions, validate_pairs, validate_target
@@ -123,10 +124,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return (self.embedding_ if X is None else self._map_to_array(X)) @ self.embedding_.T
 
     def _read_samples(self, X: Any, y: Any = "no_validation") -> Any:
-        """Return validated samples, and y if given; samples that the map will use are not those of the caller."""
+        """Return validated samples, and y if given: a copy, unless X is a kernel or a memory-mapped file."""
         kernel = self._input_kernel
-        options = {**kernel.validation_options, "ensure_min_samples": 2, "copy": not kernel.precomputed}
-        return validate_input(self, X, y, **options)
+        copied = not (kernel.precomputed or is_map(X))
+        return validate_input(self, X, y, **kernel.validation_options, ensure_min_samples=2, copy=copied)
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Vector]:
         """Return samples and class labels (n,), validated."""

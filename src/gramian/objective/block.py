@@ -66,8 +66,10 @@ class Block:
             raise ValueError(f"features have dtype {features.dtype}; expected float32 or float64.")
         if not isinstance(self.terms, Sequence) or not self.terms:
             raise TypeError(f"terms={self.terms!r} is not valid. Give a list of at least one Term.")
-        if wrong := [term for term in self.terms if not hasattr(term, "value_and_slopes")]:
-            raise TypeError(f"terms has an item of type {type(wrong[0]).__name__}; expected Term, or a penalty.")
+        if wrong := [term for term in self.terms if not (hasattr(term, "value_and_slopes") and hasattr(term, "cast"))]:
+            raise TypeError(
+                f"terms has an item of type {type(wrong[0]).__name__}; expected Term, a penalty, or another Summand."
+            )
         for term in self.terms:
             term.check(features.shape[0])
         cast = [term.cast(features.dtype) for term in self.terms]

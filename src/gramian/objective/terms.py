@@ -62,7 +62,7 @@ class Summand(Protocol):
         """Raise a ValueError unless the summand fits n_samples samples."""
 
     def cast(self, dtype: np.dtype) -> Summand:
-        """Return the summand with arrays of a dtype, that of the data; itself if it takes that of the image."""
+        """Return the summand with arrays of a dtype, that of the data; itself if its arrays need none."""
         return self
 
     @property
