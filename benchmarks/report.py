@@ -53,8 +53,8 @@ SECTIONS = {
 }
 INTRODUCTION = """# What was measured
 
-Written by `make bench`; nothing here is typed in by hand. Times are ratios or seconds of one run with fixed threads;
-on another machine the ratios should hold and the seconds will not.
+Written by `make bench`; nothing here is typed in by hand. The figures of a section are of one run, with fixed threads,
+at the commit and on the machine that it names. On another machine the ratios should hold, and the seconds will not.
 """
 PICTURE = """
 ![Test error against time of PSDRegressor, the paper's algorithms, SciPy's L-BFGS and Pymanopt](regression.png)
