@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,9 +18,11 @@ from gramian.estimators._rounds import describe_planned_end, resolve_loss, round
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.objective import Block, Problem, Term, make_explicit
+from gramian.objective.terms import Summand
 from gramian.penalties import squared_norm
 from gramian.situation import Situation
 from gramian.solvers import Ending, Journal, Result, Solver
+from gramian.solvers.online import Schedule
 from gramian.span import complete_factor
 from gramian.starts import resolve_start
 from gramian.supervision import Begun, Plan, Supervision
@@ -32,9 +35,10 @@ __all__ = [
     "WARM",
     "Ended",
     "Learned",
+    "Stage",
+    "begin_stage",
     "compute_start",
     "learn_by_plan",
-    "learn_stage",
     "load_factor",
     "most_iterations",
     "store_learned",
@@ -66,6 +70,109 @@ class Ended(NamedTuple):
     advice: list[str] | None
 
 
+class Stage(NamedTuple):
+    """A stage of a fit: what has begun, and how each of its rounds is minimised.
+
+    Attributes
+    ----------
+    learner : MetricLearner
+    situation : Situation
+    supervision : Supervision
+        As it began from the start.
+    start : array, shape (d, r)
+    solver : Solver
+    geometry : Geometry
+    loss : Loss
+    penalties : list of Block
+    n_rounds : int
+    length : int or None
+        The largest number of iterations of a round; None if only max_iter limits them.
+    resume : bool
+        True if a stream goes on from an earlier factor.
+    """
+
+    learner: MetricLearner
+    situation: Situation
+    supervision: Supervision
+    start: Matrix
+    solver: Solver
+    geometry: Geometry
+    loss: Loss
+    penalties: list[Block]
+    n_rounds: int
+    length: int | None
+    resume: bool
+
+    def learn(self, journal: Journal) -> Result:
+        """Return the result of the last round."""
+        factor = self.start
+        for index in range(self.n_rounds):
+            learn = partial(self.learn_round, factor, index, journal)
+            result = journal.checkpoint.remember("round", learn, rng=self.situation.rng)
+            factor = result.point.G
+            if result.ending is Ending.HALTED:
+                break
+        return result
+
+    def learn_round(self, factor: Matrix, index: int, journal: Journal) -> Result:
+        """Return the result of one round, from a factor (d, r)."""
+        with journal.phase("constraints" if index else "problem"):
+            terms = [term.with_loss(self.loss) for term in self.supervision.terms(self.situation, factor, index)]
+        problem = self.build_problem(terms, index)
+        journal.begin(f"round {index + 1} of {self.n_rounds}" if self.n_rounds > 1 else "learning")
+        point = self.geometry.point(factor)
+        if self.resume and not self.solver.stops:
+            return learn_stream(problem, point, self.solver, journal, self.situation.rng, self.earlier_schedule())
+        return self.learner._minimize(problem, point, self.solver, journal, at_most=self.length)
+
+    def build_problem(self, terms: Sequence[Summand], index: int) -> Problem:
+        """Return the problem of a round: its terms on the samples that it uses, and the penalties."""
+        situation, features = self.situation, self.situation.features
+        if not self.solver.stops:
+            terms = make_explicit(terms, features.dtype)[:1]
+            if not isinstance(terms[0], Term):
+                raise ValueError(
+                    "solver='online' learns from pairs and triplets. Choose another solver or constraints."
+                )
+        rows = self.supervision.subset(index)
+        used = features if rows is None else features.take(rows)
+        share = used.shape[0] / features.shape[0]
+        return Problem([Block(used, terms), *self.penalties], situation.execution, share)
+
+    def earlier_schedule(self) -> Schedule | None:
+        """Return the step sizes of the stream so far; None if the units of the factor change: they are chosen anew."""
+        stream: Stream | None = getattr(self.learner, "_stream", None)
+        units = Units(self.situation.unit, self.supervision.target_unit)
+        return stream.schedule if stream is not None and stream.units == units else None
+
+
+def begin_stage(learner: MetricLearner, situation: Situation, begun: Begun, resume: bool) -> Stage:
+    """Return the stage of a supervision that has begun."""
+    supervision, start = begun
+    solver = learner._resolve_solver(situation.rng, supervision.solver)
+    if not solver.stops:
+        # Mini-batches need a problem of one term, the constraints.
+        penalties = Penalties()
+    elif resume:
+        # The penalty weight is 1 if as many samples were seen before as in this call.
+        penalties = Penalties(learner.n_seen_ / len(supervision))
+    else:
+        penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
+    return Stage(
+        learner,
+        situation,
+        supervision,
+        start,
+        solver,
+        learner._resolve_geometry(),
+        resolve_loss(learner.loss),
+        penalties.blocks(start),
+        1 if resume else supervision.n_rounds,
+        round_length(supervision, resume),
+        resume,
+    )
+
+
 def learn_by_plan(
     learner: MetricLearner, situation: Situation, plan: Plan, start: Matrix, journal: Journal, *, resume: bool = False
 ) -> Learned:
@@ -73,7 +180,7 @@ def learn_by_plan(
     for supervision in plan.stages:
         with journal.phase("constraints"):
             begun = supervision.begin(situation, start, resume=resume)
-        result = learn_stage(learner, situation, begun, journal, resume)
+        result = begin_stage(learner, situation, begun, resume).learn(journal)
         start = result.point.G
         if result.ending is Ending.HALTED:
             break
@@ -109,71 +216,6 @@ def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | N
         most = learner.max_iter
     rounds = [1 if resume else supervision.n_rounds for supervision in stages]
     return sum(count * min(length or 0, most) for count, length in zip(rounds, lengths, strict=True))
-
-
-def learn_stage(
-    learner: MetricLearner, situation: Situation, begun: Begun, journal: Journal, resume: bool = False
-) -> Result:
-    """Return the result of the last round of a stage."""
-    supervision, start = begun
-    solver = learner._resolve_solver(situation.rng, supervision.solver)
-    geometry, factor = learner._resolve_geometry(), start
-    if not solver.stops:
-        # Mini-batches need a problem of one term, the constraints.
-        penalties = Penalties()
-    elif resume:
-        # The penalty weight is 1 if as many samples were seen before as in this call.
-        penalties = Penalties(learner.n_seen_ / len(supervision))
-    else:
-        penalties = resolve_penalties(resolve_regularisation(learner), learner.shrinkage, situation, begun)
-    length, loss = round_length(supervision, resume), resolve_loss(learner.loss)
-    n_rounds = 1 if resume else supervision.n_rounds
-    for index in range(n_rounds):
-        title = f"round {index + 1} of {n_rounds}" if n_rounds > 1 else "learning"
-        learn = partial(learn_round, learner, situation, supervision, factor, index, penalties.blocks(start), journal)
-        learn = partial(learn, solver=solver, geometry=geometry, loss=loss, length=length, title=title, resume=resume)
-        result = journal.checkpoint.remember("round", learn, rng=situation.rng)
-        factor = result.point.G
-        if result.ending is Ending.HALTED:
-            break
-    return result
-
-
-def learn_round(
-    learner: MetricLearner,
-    situation: Situation,
-    supervision: Supervision,
-    factor: Matrix,
-    index: int,
-    penalties: list[Block],
-    journal: Journal,
-    *,
-    solver: Solver,
-    geometry: Geometry,
-    loss: Loss,
-    length: int | None,
-    title: str,
-    resume: bool = False,
-) -> Result:
-    """Return the result of one round of a stage, from a factor (d, r)."""
-    with journal.phase("constraints" if index else "problem"):
-        terms = [term.with_loss(loss) for term in supervision.terms(situation, factor, index)]
-    used = terms if solver.stops else make_explicit(terms, situation.features.dtype)[:1]
-    if not solver.stops and not isinstance(used[0], Term):
-        raise ValueError("solver='online' learns from pairs and triplets. Choose another solver or constraints.")
-    rows = supervision.subset(index)
-    features = situation.features if rows is None else situation.features.take(rows)
-    journal.begin(title)
-    share = features.shape[0] / situation.features.shape[0]
-    problem = Problem([Block(features, used), *penalties], situation.execution, share)
-    point = geometry.point(factor)
-    if resume and not solver.stops:
-        stream: Stream | None = getattr(learner, "_stream", None)
-        same = stream is not None and stream.units == Units(situation.unit, supervision.target_unit)
-        # Step sizes are in the units of the factor: where these change, they are chosen anew.
-        schedule = stream.schedule if stream is not None and same else None
-        return learn_stream(problem, point, solver, journal, situation.rng, schedule)
-    return learner._minimize(problem, point, solver, journal, at_most=length)
 
 
 def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
