@@ -11,14 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gramian.certificate import Certificate, Certifier
 from gramian.checks import check_number
-from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_callback, check_verbose, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._online import is_online
+from gramian.estimators._setup import Setup
 from gramian.execution import Execution, Serial, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
-from gramian.objective import Problem
 from gramian.progress import make_reporter
 from gramian.solvers import SOLVERS, Ending, Journal, Online, Result, Solver, minimize
 from gramian.starts.moments import second_moment
@@ -108,17 +107,9 @@ class PSDEstimator(BaseEstimator):
         journal.keeps_best = not resume and self.checkpoint is None
         return journal
 
-    def _minimize(
-        self,
-        problem: Problem,
-        point: Point,
-        solver: Solver,
-        journal: Journal,
-        *,
-        at_most: int | None = None,
-        **more: Any,
-    ) -> Result:
+    def _minimize(self, setup: Setup, point: Point, *, at_most: int | None = None, **more: Any) -> Result:
         """Return the result of minimising from a point; further arguments are passed to `minimize`."""
+        problem, solver, journal = setup.problem, setup.solver, setup.journal
         iterations = self.max_iter if solver.stops else self.n_epochs
         iterations = iterations if at_most is None else min(iterations, at_most)
         if not solver.stops and at_most is None:
@@ -128,18 +119,16 @@ class PSDEstimator(BaseEstimator):
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
-    def _certify(
-        self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal, wanted: bool
-    ) -> None:
+    def _certify(self, setup: Setup, result: Result, wanted: bool) -> None:
         """Set certificate_ if it is wanted; else drop that of an earlier fit, and the ranks tried by it."""
         self.__dict__.pop("certificate_", None)
         rank = getattr(self, "rank", getattr(self, "n_components", None))
         if not (isinstance(rank, str) and rank == "auto"):
             self.__dict__.pop("rank_path_", None)
         if wanted:
-            with journal.phase("certificate"):
-                certifier = Certifier(problem, coordinates, journal.cost_scale)
-                self.certificate_ = certifier.certify(problem.evaluate(result.point))
+            with setup.journal.phase("certificate"):
+                certifier = Certifier(setup.problem, setup.coordinates, setup.journal.cost_scale)
+                self.certificate_ = certifier.certify(setup.problem.evaluate(result.point))
 
     def _store_result(self, factor: Matrix, result: Result, journal: Journal) -> None:
         """Set the fitted attributes."""

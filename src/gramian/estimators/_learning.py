@@ -15,6 +15,7 @@ from gramian.estimators._online import is_online, learn_stream
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._regression import Stream
 from gramian.estimators._rounds import describe_planned_end, resolve_loss, round_length
+from gramian.estimators._setup import Setup
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.objective import Block, Problem, Term, make_explicit
@@ -118,12 +119,13 @@ class Stage(NamedTuple):
         """Return the result of one round, from a factor (d, r)."""
         with journal.phase("constraints" if index else "problem"):
             terms = [term.with_loss(self.loss) for term in self.supervision.terms(self.situation, factor, index)]
-        problem = self.build_problem(terms, index)
+        situation, problem = self.situation, self.build_problem(terms, index)
         journal.begin(f"round {index + 1} of {self.n_rounds}" if self.n_rounds > 1 else "learning")
+        setup = Setup(problem, self.solver, self.geometry, situation.coordinates, journal, situation.rng)
         point = self.geometry.point(factor)
         if self.resume and not self.solver.stops:
-            return learn_stream(problem, point, self.solver, journal, self.situation.rng, self.earlier_schedule())
-        return self.learner._minimize(problem, point, self.solver, journal, at_most=self.length)
+            return learn_stream(setup, point, self.earlier_schedule())
+        return self.learner._minimize(setup, point, at_most=self.length)
 
     def build_problem(self, terms: Sequence[Summand], index: int) -> Problem:
         """Return the problem of a round: its terms on the samples that it uses, and the penalties."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gramian.coordinates import data_unit_of
+from gramian.estimators._setup import Setup
 from gramian.geometries import Point
-from gramian.objective import Problem
-from gramian.solvers import SOLVERS, Journal, Result, minimize
+from gramian.solvers import SOLVERS, Result, minimize
 from gramian.solvers.online import Memory, Schedule
 
 __all__ = ["check_stream_solver", "forget_outcome", "is_online", "learn_stream", "stream_unit"]
@@ -49,24 +47,21 @@ def check_stream_solver(solver: Any) -> None:
         )
 
 
-def learn_stream(
-    problem: Problem, point: Point, solver: Any, journal: Journal, rng: np.random.Generator, schedule: Schedule | None
-) -> Result:
+def learn_stream(setup: Setup, point: Point, schedule: Schedule | None) -> Result:
     """Return the result of one pass over the measurements of a call, with the step sizes of the stream.
 
     Parameters
     ----------
-    problem : Problem
-        The measurements of the call.
+    setup : Setup
+        The measurements of the call, with an `Online` solver.
     point : Point
         What the stream has learned so far.
-    solver : Online
-    journal : Journal
-    rng : Generator
     schedule : Schedule or None
         The step sizes of the calls so far; None in the first call, which chooses them. A call that the start fits
         exactly, as one sample, leaves the choice to the next.
     """
+    problem, journal, rng = setup.problem, setup.journal, setup.rng
+    solver: Any = setup.solver
     check_stream_solver(solver)
     if schedule is None or schedule.scale == 0:
         with journal.phase(solver.start_phase):

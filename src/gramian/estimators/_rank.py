@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gramian.certificate import Certifier, append_column
+from gramian.estimators._setup import Setup
 from gramian.geometries import Geometry
 from gramian.images import Parts
 from gramian.objective import Block, Evaluation, Problem, Term
-from gramian.solvers import Journal, Solver, minimize
+from gramian.solvers import Solver
 from gramian.starts.kernel_pca import TooFewDirections
 from gramian.types import Matrix, Vector
 
@@ -109,14 +109,9 @@ class RankSearch(NamedTuple):
 
     Attributes
     ----------
-    solver : Solver
-        A batch solver.
-    geometry : Geometry
-        One with points of every rank.
-    journal : Journal
-        That of the fit; passes and seconds of the search are added to it.
-    rng : numpy.random.Generator
-        Draws the held-out measurements.
+    setup : Setup
+        Of a batch solver, and a geometry with points of every rank. Its generator draws the held-out measurements;
+        passes and seconds of the search are added to its journal.
     largest : int
         The largest rank.
     start_of : callable, optional
@@ -124,23 +119,21 @@ class RankSearch(NamedTuple):
         more column; rank 1 from W = 0.
     """
 
-    solver: Solver
-    geometry: Geometry
-    journal: Journal
-    rng: np.random.Generator
+    setup: Setup
     largest: int
     start_of: Callable[[int], Matrix] | None = None
 
-    def choose(self, problem: Problem) -> RankChoice:
+    def choose(self) -> RankChoice:
         """Return the lowest rank of a perfect fit, or else the one chosen by held-out measurements.
 
         The latter is the lowest rank whose held-out cost exceeds the lowest by at most one standard error.
         """
-        return self.journal.checkpoint.remember("rank", partial(self.search, problem), rng=self.rng)
+        return self.setup.journal.checkpoint.remember("rank", self.search, rng=self.setup.rng)
 
-    def search(self, problem: Problem) -> RankChoice:
+    def search(self) -> RankChoice:
         """Return the choice of `choose`, computed."""
-        learned, held_out = self.split(problem)
+        journal = self.setup.journal
+        learned, held_out = self.split()
         path: list[Step] = []
         for step in self.walk(learned, held_out):
             path.append(step)
@@ -149,18 +142,19 @@ class RankSearch(NamedTuple):
             predicts = perfect and step.held_out_cost <= PREDICTED * held_out.value_at_zero
             if predicts or (perfect and self.start_of is None) or has_settled(path):
                 break
-        with self.journal.phase("lower ranks"):
+        with journal.phase("lower ranks"):
             if predicts:
                 factor = self.reduce(step.evaluation)
             else:
                 path = path if self.start_of else self.sweep_back(path, held_out)
                 factor = select_by_one_standard_error(path).evaluation.point.G
-        self.journal.passes += learned.passes + held_out.passes
-        return RankChoice(factor.shape[1], factor, [step.trial(self.journal.cost_scale) for step in path])
+        journal.passes += learned.passes + held_out.passes
+        return RankChoice(factor.shape[1], factor, [step.trial(journal.cost_scale) for step in path])
 
-    def split(self, problem: Problem) -> Split:
+    def split(self) -> Split:
         """Return the problem of the measurements to learn from, and that of those held out; none has weight 0."""
-        order = self.rng.permutation(np.flatnonzero(problem.sampled.weight))
+        problem = self.setup.problem
+        order = self.setup.rng.permutation(np.flatnonzero(problem.sampled.weight))
         m = len(order)
         if m == 1:
             return Split(problem, problem)
@@ -173,7 +167,7 @@ class RankSearch(NamedTuple):
         evaluation = learned.evaluate(certifier.zero)
         descent = certifier.descent(evaluation)
         for rank in range(1, self.largest + 1):
-            with self.journal.phase(f"rank {rank}"):
+            with self.setup.journal.phase(f"rank {rank}"):
                 start = append_column(evaluation, descent.vector) if self.start_of is None else self.find_start(rank)
                 if start is None:
                     break
@@ -196,11 +190,8 @@ class RankSearch(NamedTuple):
 
     def solve(self, problem: Problem, factor: Matrix) -> Evaluation:
         """Return the evaluation at the solution from a start (d, r)."""
-        point = self.geometry.point(factor)
-        quiet = self.journal.quiet()
-        result = minimize(
-            problem, self.solver, point, max_iter=ITERATIONS, tol=TOLERANCE, perfect=PERFECT, journal=quiet
-        )
+        setup = self.setup._replace(problem=problem)
+        result = setup.minimize_quietly(factor, max_iter=ITERATIONS, tol=TOLERANCE, perfect=PERFECT)
         return problem.evaluate(result.point)
 
     def sweep_back(self, path: list[Step], held_out: Problem) -> list[Step]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,18 +10,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian.checks import check_number
-from gramian.coordinates import Coordinates
+from gramian.estimators._setup import Setup
 from gramian.features import Identity
 from gramian.geometries import Geometry
 from gramian.interrupts import INTERRUPTED, may_end_quietly
 from gramian.objective import Problem
-from gramian.solvers import Ending, Journal, Result, Solver, minimize
+from gramian.solvers import Ending, Result, Solver
 from gramian.solvers.solver import is_perfect
 from gramian.starts import initial_factor
 from gramian.types import Matrix
 from gramian.warn import warn_user
 
-__all__ = ["BestResult", "Restarts", "check_n_init", "copy_generator", "may_have_local_minima"]
+__all__ = ["BestResult", "Restarts", "check_n_init", "may_have_local_minima"]
 
 # Local minima occur with fewer measurements than this for each of the d r unknowns.
 MEASUREMENTS_PER_UNKNOWN = 6
@@ -50,11 +49,6 @@ def check_n_init(n_init: Any, solver: Solver) -> None:
         raise ValueError(f"n_init={n_init} needs a batch solver. Choose solver='cg', or n_init=1.")
 
 
-def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator with the state of another, which further starts then do not advance."""
-    return np.random.Generator(deepcopy(rng.bit_generator))
-
-
 def may_have_local_minima(problem: Problem, geometry: Geometry, rank: int) -> bool:
     """Return True for a small regression with few measurements per unknown, whose minimum a start can miss.
 
@@ -74,8 +68,9 @@ def required_agreements(problem: Problem, rank: int) -> int:
     return 2 if few and rank <= HARD_RANK else 1
 
 
-def record_start(result: Result, problem: Problem, journal: Journal) -> None:
+def record_start(result: Result, setup: Setup) -> None:
     """Write the point of a further start to the journal, where no iteration from it has been written."""
+    problem, journal = setup.problem, setup.journal
     passes = problem.passes
     evaluation = problem.evaluate(result.point)
     norm = evaluation.gradient_norm
@@ -95,48 +90,32 @@ class Restarts(NamedTuple):
 
     Attributes
     ----------
-    solver : Solver
-    geometry : Geometry
-    coordinates : Coordinates
-        Those of the problem.
-    rng : numpy.random.Generator
+    setup : Setup
+        Its generator draws the starts; passes and seconds of these are added to its journal.
     tol : float
         The tolerance of the fit.
     max_iter : int
         The largest number of iterations from each start.
     """
 
-    solver: Solver
-    geometry: Geometry
-    coordinates: Coordinates
-    rng: np.random.Generator
+    setup: Setup
     tol: float
     max_iter: int
 
-    def improve(
-        self,
-        first: Result,
-        problem: Problem,
-        n_init: int | str,
-        journal: Journal,
-        polish: Callable[..., Result],
-    ) -> BestResult:
+    def improve(self, first: Result, n_init: int | str, polish: Callable[..., Result]) -> BestResult:
         """Return the result of the lowest cost, the first unless another is clearly lower; and the number of starts.
 
         Parameters
         ----------
         first : Result
             That of the first start.
-        problem : Problem
         n_init : int or "auto"
             The number of starts.
-        journal : Journal
-            That of the fit; passes and seconds of further starts are added to it.
         polish : callable
             Minimises from `point` to the accuracy of the fit, and writes to the journal.
         """
-        auto = isinstance(n_init, str)
-        if auto and not may_have_local_minima(problem, self.geometry, first.point.G.shape[1]):
+        auto, problem, journal = isinstance(n_init, str), self.setup.problem, self.setup.journal
+        if auto and not may_have_local_minima(problem, self.setup.geometry, first.point.G.shape[1]):
             return BestResult(first, 1)
         most = MOST_STARTS if isinstance(n_init, str) else n_init
         rough = self._replace(tol=max(self.tol, TOLERANCE), max_iter=min(self.max_iter, ITERATIONS)) if auto else self
@@ -145,11 +124,11 @@ class Restarts(NamedTuple):
         try:
             while n_starts < most and best.ending in ENDED and not is_perfect(best.cost, perfect_cost):
                 n_starts += 1
-                found, size = rough.solve(problem, best.point.G.shape[1], journal), abs(best.cost)
+                found, size = rough.solve(best.point.G.shape[1]), abs(best.cost)
                 if found.cost < best.cost - rough.tol * size:
                     best, n_same = polish(point=found.point), 0
                     if best.n_iter == 0:
-                        record_start(best, problem, journal)
+                        record_start(best, self.setup)
                 elif auto and found.cost <= best.cost + AGREEMENT * size:
                     n_same += 1
                     if n_same == needed:
@@ -161,29 +140,26 @@ class Restarts(NamedTuple):
             best = replace(best, ending=Ending.HALTED, message=INTERRUPTED)
         return BestResult(best, n_starts)
 
-    def solve(self, problem: Problem, rank: int, journal: Journal) -> Result:
+    def solve(self, rank: int) -> Result:
         """Return the result from a new random start; its iterations are not written to the journal."""
+        problem, journal = self.setup.problem, self.setup.journal
         passes = problem.passes
         with journal.phase("further starts"):
-            point = self.geometry.point(self.start(problem, rank, journal))
-            result = minimize(
-                problem, self.solver, point, max_iter=self.max_iter, tol=self.tol, journal=journal.quiet()
-            )
+            result = self.setup.minimize_quietly(self.start(rank), max_iter=self.max_iter, tol=self.tol)
         journal.passes += problem.passes - passes
         return result
 
-    def start(self, problem: Problem, rank: int, journal: Journal) -> Matrix:
+    def start(self, rank: int) -> Matrix:
         """Return a random start (d, r): the leading part of a rough solution of higher rank, from a random factor.
 
         At a higher rank there are fewer local minima. The global one is found several times as often as from a random
         factor of rank r.
         """
-        if self.geometry.full_rank:
-            return initial_factor("random", problem, rank, self.rng, self.coordinates)
-        higher = min(3 * rank + 2, problem.n_features)
-        factor = initial_factor("random", problem, higher, self.rng, self.coordinates)
+        problem, rng, coordinates = self.setup.problem, self.setup.rng, self.setup.coordinates
+        if self.setup.geometry.full_rank:
+            return initial_factor("random", problem, rank, rng, coordinates)
+        factor = initial_factor("random", problem, min(3 * rank + 2, problem.n_features), rng, coordinates)
         max_iter = min(self.max_iter, LIFTED_ITERATIONS)
-        point, tol = self.geometry.point(factor), LIFTED_TOLERANCE
-        lifted = minimize(problem, self.solver, point, max_iter=max_iter, tol=tol, journal=journal.quiet())
+        lifted = self.setup.minimize_quietly(factor, max_iter=max_iter, tol=LIFTED_TOLERANCE)
         left, sigma, _ = np.linalg.svd(lifted.point.G, full_matrices=False)
         return np.ascontiguousarray(left[:, :rank] * np.maximum(sigma[:rank], LEAST * sigma[0]))

@@ -18,7 +18,7 @@ from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
 from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
-from gramian.estimators._restarts import copy_generator
+from gramian.estimators._setup import Setup
 from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -326,19 +326,18 @@ class KernelLearner(KernelMap, PSDEstimator):
         problem = Problem([Block(coordinates.features, [term])], self._resolve_execution())
         geometry, solver = self._resolve_geometry(), self._resolve_solver(rng)
         check_scale(geometry)
-        start_of = partial(self._compute_start, problem, kernel, geometry, rng, coordinates)
+        setup = Setup(problem, solver, geometry, coordinates, journal, rng)
+        start_of = partial(self._compute_start, setup, kernel)
         rank, auto = self.rank, is_auto(self.rank)
         if auto:
             check_auto("rank", self.init, solver, geometry)
             largest = min(len(kernel.values) if self.init == "kernel" else n, n - 1)
-            choice = RankSearch(solver, geometry, journal, copy_generator(rng), max(largest, 1), start_of).choose(
-                problem
-            )
+            choice = RankSearch(setup.with_own_generator(), max(largest, 1), start_of).choose()
             rank, self.rank_path_ = choice.rank, choice.trials
         with journal.phase("start"):
             start = start_of(rank)
-        result = self._minimize(problem, geometry.point(start), solver, journal)
-        self._certify(problem, result, coordinates, journal, self.certificate or auto)
+        result = self._minimize(setup, geometry.point(start))
+        self._certify(setup, result, self.certificate or auto)
         G = result.point.G
         self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
         self.rank_ = self.factor_.shape[1]
@@ -348,26 +347,19 @@ class KernelLearner(KernelMap, PSDEstimator):
         self._store_map(X, kernel, self.factor_, kernel.solve(embedding, ridge))
         return result
 
-    def _compute_start(
-        self,
-        problem: Problem,
-        kernel: DecomposedKernel,
-        geometry: Geometry,
-        rng: np.random.Generator,
-        coordinates: Coordinates,
-        rank: Any,
-    ) -> Matrix:
+    def _compute_start(self, setup: Setup, kernel: DecomposedKernel, rank: Any) -> Matrix:
         """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
+        problem, features = setup.problem, setup.problem.blocks[0].features
         n = problem.n_features
         if rank is not None:
             check_rank(rank, n, also=(None, "auto"))
-        rank = resolve_rank(rank, n, geometry, "n_samples")
+        rank = resolve_rank(rank, n, setup.geometry, "n_samples")
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.
         init = "frame" if name == "identity" and rank < n else self.init
         # Every call draws alike: a start that is judged while a rank is chosen is the one of the fit.
-        rng = copy_generator(rng)
-        situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, kernel=kernel)
+        rng = setup.with_own_generator().rng
+        situation = Situation(features, rng, problem.execution, setup.coordinates, problem, kernel=kernel)
         G = resolve_start(init, situation, rank, choices=CHOICES, rows="n_samples")
         if name != "kernel":
             G = G - G.mean(axis=0) if rank < n else G

@@ -23,6 +23,7 @@ from gramian.estimators._dissimilarities import (
     read_pairs,
 )
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
+from gramian.estimators._setup import Setup
 from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
 from gramian.losses import Squared
@@ -351,17 +352,19 @@ class SStressMDS(PSDEstimator):
             checkpoint.open(journal, rng, **known._asdict())
         solver = self._resolve_solver(rng)
         problem = self._build_problem(scaled, coordinates)
+        setup = Setup(problem, solver, geometry, coordinates, journal, rng)
         if before is None and auto:
             check_auto("n_components", self.init, solver, geometry)
-            choice = RankSearch(solver, geometry, journal, rng, known.n_samples - 1).choose(problem)
+            choice = RankSearch(setup, known.n_samples - 1).choose()
             start, self.rank_path_ = choice.factor, choice.trials
         else:
             with journal.phase("start"):
-                compute = partial(self._compute_start, problem, scaled, coordinates, rng, before)
+                earlier = None if before is None else coordinates.to_solver(before, problem.dtype)
+                compute = partial(self._compute_start, setup, scaled, earlier)
                 start = journal.checkpoint.remember("start", compute, rng=rng)
         # A translation changes no distance, but it changes the metric of the geometry.
-        result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
-        self._certify(problem, result, coordinates, journal, self.certificate or auto)
+        result = self._minimize(setup, geometry.point(start - start.mean(axis=0)))
+        self._certify(setup, result, self.certificate or auto)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
         self.embedding_, self._dissimilarities, self.rank_ = self.factor_, known, self.factor_.shape[1]
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)
@@ -375,19 +378,14 @@ class SStressMDS(PSDEstimator):
         term = Term(Pairs(known.pairs), known.squared, weight=weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution())
 
-    def _compute_start(
-        self,
-        problem: Problem,
-        known: Dissimilarities,
-        coordinates: Coordinates,
-        rng: np.random.Generator,
-        before: Matrix | None,
-    ) -> Matrix:
+    def _compute_start(self, setup: Setup, known: Dissimilarities, earlier: Matrix | None) -> Matrix:
         """Return the start (n, r), in the solver's coordinates; that of an earlier embedding, unless it is None."""
-        if before is not None:
-            r = before.shape[1] if is_auto(self.n_components) else self.n_components
-            return add_samples(coordinates.to_solver(before, problem.dtype), known, r)
-        situation = Situation(coordinates.features, rng, problem.execution, coordinates, problem, dissimilarities=known)
+        if earlier is not None:
+            r = earlier.shape[1] if is_auto(self.n_components) else self.n_components
+            return add_samples(earlier, known, r)
+        problem, features = setup.problem, setup.problem.blocks[0].features
+        coordinates, execution = setup.coordinates, problem.execution
+        situation = Situation(features, setup.rng, execution, coordinates, problem, dissimilarities=known)
         choices, r = ("random", "classical"), self.n_components
         start = resolve_start(self.init, situation, r, choices=choices, auto="classical", rows="n_samples")
         return fit_scale(problem, start) if isinstance(self.init, str) else start

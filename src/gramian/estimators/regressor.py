@@ -33,10 +33,11 @@ from gramian.estimators._regression import (
     resolve_growing,
     warn_if_zero_is_best,
 )
-from gramian.estimators._restarts import BestResult, Restarts, check_n_init, copy_generator
+from gramian.estimators._restarts import BestResult, Restarts, check_n_init
 from gramian.estimators._scale import matrix_of, note_scale
+from gramian.estimators._setup import Setup
 from gramian.execution import Execution, one_blas_thread
-from gramian.geometries import Geometry, Point
+from gramian.geometries import Geometry
 from gramian.losses import LOSSES, Loss
 from gramian.objective import Block, Problem, Term
 from gramian.solvers import Growing, Journal, Result, Solver
@@ -266,18 +267,18 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             problem = self._build_problem(data, coordinates, loss)
             with journal.phase("geometry"):
                 geometry = choose_geometry(self, problem, solver, stream)
+            setup = Setup(problem, solver, geometry, coordinates, journal, rng)
             if is_auto(self.rank):
-                factor = self._search_rank(problem, solver, geometry, journal, rng)
+                factor = self._search_rank(setup)
             else:
                 with journal.phase("start"):
-                    start = partial(self._compute_start, problem, rng, coordinates, geometry)
-                    load = partial(self._load_factor, coordinates)
+                    start, load = partial(self._compute_start, setup), partial(self._load_factor, coordinates)
                     factor = load() if continuing else journal.checkpoint.remember("start", start, rng=rng)
-            result = self._solve(problem, geometry.point(factor), solver, journal, stream, rng, resume)
+            result = self._solve(setup, factor, stream, resume)
             n_starts = getattr(self, "n_starts_", 1)
             if not resume:
-                result, n_starts = self._try_starts(result, problem, solver, geometry, coordinates, journal, rng)
-            self._certify(problem, result, coordinates, journal, self.certificate or is_auto(self.rank))
+                result, n_starts = self._try_starts(setup, result)
+            self._certify(setup, result, self.certificate or is_auto(self.rank))
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             self.n_starts_ = n_starts
             self._stream = Stream.after(result, coordinates.units, geometry)
@@ -287,40 +288,22 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
                 warn_if_zero_is_best(data)
         return self
 
-    def _solve(
-        self,
-        problem: Problem,
-        point: Point,
-        solver: Solver,
-        journal: Journal,
-        stream: Stream | None,
-        rng: np.random.Generator,
-        resume: bool,
-    ) -> Result:
+    def _solve(self, setup: Setup, factor: Matrix, stream: Stream | None, resume: bool) -> Result:
         """Return the result of minimising; a stream makes one pass in the given order, with its current schedule."""
-        if solver.stops or not resume:
-            growing = resolve_growing(self, solver, rng)
-            return self._minimize(problem, point, solver, journal, perfect=PERFECT * self.tol, growing=growing)
-        check_stream_solver(solver)
-        in_order: Any = replace(solver, shuffle=False)  # type: ignore[type-var]
-        return learn_stream(problem, point, in_order, journal, rng, None if stream is None else stream.schedule)
+        point = setup.geometry.point(factor)
+        if setup.solver.stops or not resume:
+            growing = resolve_growing(self, setup.solver, setup.rng)
+            return self._minimize(setup, point, perfect=PERFECT * self.tol, growing=growing)
+        check_stream_solver(setup.solver)
+        in_order: Any = replace(setup.solver, shuffle=False)  # type: ignore[type-var]
+        return learn_stream(setup._replace(solver=in_order), point, None if stream is None else stream.schedule)
 
-    def _try_starts(
-        self,
-        first: Result,
-        problem: Problem,
-        solver: Solver,
-        geometry: Geometry,
-        coordinates: Coordinates,
-        journal: Journal,
-        rng: np.random.Generator,
-    ) -> BestResult:
+    def _try_starts(self, setup: Setup, first: Result) -> BestResult:
         """Return the best result of the starts that n_init asks for, and their number."""
         if self.n_init == "auto" and not (isinstance(self.init, str) and self.init == "auto"):
             return BestResult(first, 1)
-        restarts = Restarts(solver, geometry, coordinates, copy_generator(rng), self.tol, self.max_iter)
-        polish = partial(self._minimize, problem, solver=solver, journal=journal, perfect=PERFECT * self.tol)
-        return restarts.improve(first, problem, self.n_init, journal, polish)
+        polish = partial(self._minimize, setup, perfect=PERFECT * self.tol)
+        return Restarts(setup.with_own_generator(), self.tol, self.max_iter).improve(first, self.n_init, polish)
 
     def _store_call(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
         """Set the fitted attributes; `partial_fit` keeps history and timings of the last `fit`, and adds to n_iter_."""
@@ -367,20 +350,16 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         term = Term(measurement, target, scaled, data.sense, data.weight)
         return Problem([Block(coordinates.features, [term])], self._resolve_execution(coordinates.features))
 
-    def _compute_start(
-        self, problem: Problem, rng: np.random.Generator, coordinates: Coordinates, geometry: Geometry
-    ) -> Matrix:
+    def _compute_start(self, setup: Setup) -> Matrix:
         """Return the start (d, r), in the solver's coordinates."""
-        rank = resolve_rank(self.rank, problem.n_features, geometry)
-        return initial_factor(self.init, problem, rank, rng, coordinates)
+        rank = resolve_rank(self.rank, setup.problem.n_features, setup.geometry)
+        return initial_factor(self.init, setup.problem, rank, setup.rng, setup.coordinates)
 
-    def _search_rank(
-        self, problem: Problem, solver: Solver, geometry: Geometry, journal: Journal, rng: np.random.Generator
-    ) -> Matrix:
+    def _search_rank(self, setup: Setup) -> Matrix:
         """Return a start (d, r) of the rank that was found."""
-        check_auto("rank", self.init, solver, geometry)
-        search = RankSearch(solver, geometry, journal, copy_generator(rng), problem.n_features)
-        _, factor, self.rank_path_ = search.choose(problem)
+        check_auto("rank", self.init, setup.solver, setup.geometry)
+        search = RankSearch(setup.with_own_generator(), setup.problem.n_features)
+        _, factor, self.rank_path_ = search.choose()
         return factor
 
     def _load_factor(self, coordinates: Coordinates) -> Matrix:
