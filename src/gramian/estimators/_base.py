@@ -96,7 +96,7 @@ class PSDEstimator(BaseEstimator):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _open_journal(self, cost_scale: float = 1.0, *, resume: bool = False) -> Journal:
+    def _open_journal(self, cost_scale: float = 1.0, *, streaming: bool = False) -> Journal:
         """Return the journal of one fit, or of one more call of partial_fit, with its clock started.
 
         Ctrl-C ends a fit at the best point so far, unless it is to be resumed from a checkpoint.
@@ -104,7 +104,7 @@ class PSDEstimator(BaseEstimator):
         check_verbose(self.verbose)
         check_callback(self.callback)
         journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
-        journal.keeps_best = not resume and self.checkpoint is None
+        journal.keeps_best = not streaming and self.checkpoint is None
         return journal
 
     def _minimize(self, setup: Setup, point: Point, *, at_most: int | None = None, **more: Any) -> Result:

@@ -81,21 +81,21 @@ def choose_plan(
     rank: int,
     journal: Journal,
     *,
-    resume: bool = False,
+    keeps_plan: bool = False,
 ) -> Chosen:
     """Return the plan with the lowest error on held-out samples, the first of several.
 
-    A stream goes on as it began. Mini-batches are of triplets, and so are few samples, which leave none to hold out.
-    Warns if the start or plain Euclidean distance has a lower error than every plan.
+    With `keeps_plan` it is that of the fit before. Mini-batches are of triplets, and so are few samples, which leave
+    none to hold out. Warns if the start or plain Euclidean distance has a lower error than every plan.
     """
     plans = usable_plans(learner, situation, supervision, rank)
-    if resume and len(plans) > 1 and hasattr(learner, "choice_"):
+    if keeps_plan and len(plans) > 1 and hasattr(learner, "choice_"):
         # A mean goes on by one of its parts.
         learning = [plan for plan in plans if not (plan.idle or plan.parts)]
         plan = find_like(learning, learner.choice_.plan)
         return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
-    if len(plans) == 1 or resume:
-        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if resume else plans[0], None)
+    if len(plans) == 1 or keeps_plan:
+        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if keeps_plan else plans[0], None)
     assert situation.labels is not None
     labels, weight = np.unique(situation.labels, return_inverse=True)[1], supervision.sample_weight
     n, d = situation.features.shape

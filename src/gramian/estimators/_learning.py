@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WARM",
+    "Call",
     "Ended",
     "Learned",
     "Stage",
@@ -54,6 +55,39 @@ SMALLEST_SQUARE = 1e-280
 START_NAMES = ("identity", "lda", "pairs", "pca", "random")
 #: The end of `message_` after a warm start.
 WARM = "; started from the factor of the fit before"
+
+
+class Call(NamedTuple):
+    """How a fit begins: anew, from the factor of the fit before, or as a part of a stream.
+
+    Attributes
+    ----------
+    streaming : bool
+        True for `partial_fit` and its like.
+    fitted : bool
+        True if there is a factor of an earlier call.
+    warm_start : bool
+        The parameter of the learner.
+    """
+
+    streaming: bool
+    fitted: bool
+    warm_start: bool
+
+    @property
+    def resumes(self) -> bool:
+        """True if a stream goes on from the factor of its earlier calls."""
+        return self.streaming and self.fitted
+
+    @property
+    def warm(self) -> bool:
+        """True if a fit, not a stream, starts from the factor of the fit before."""
+        return self.warm_start and self.fitted and not self.streaming
+
+    @property
+    def anew(self) -> bool:
+        """True if a fit starts from `init`, whatever was learned before."""
+        return not (self.resumes or self.warm)
 
 
 class Learned(NamedTuple):

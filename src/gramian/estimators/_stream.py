@@ -210,7 +210,7 @@ def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -
         if not sufficient:
             check_kept(learner, chunk.X.shape[1])
             return learner
-        ended = learner._learn(chunk.X, supervision, resume=True, checked=True)
+        ended = learner._learn(chunk.X, supervision, streaming=True, checked=True)
     return learner._end(ended)
 
 
@@ -219,7 +219,7 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
     least = least_samples(learner)
     name = next(name for name in TUPLES.values() if hasattr(given, name))
     if is_blocked(X) or (name not in learner.kept_tuples_ and can_learn(given, count_rows(X), least)):
-        return learner._fit(X, given, calibration, resume=True)
+        return learner._fit(X, given, calibration, streaming=True)
     with restore_on_failure(learner), close_own_cluster(learner), one_blas_thread():
         chunk = read_tuple_chunk(learner, X, given, name)
         kept = dict(learner.kept_tuples_)
@@ -231,7 +231,7 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
             learner.kept_tuples_ = {**kept, name: chunk}
             return learner
         learner.kept_tuples_ = kept
-        ended = learner._learn(chunk.X, supervision, calibration, resume=True, checked=True)
+        ended = learner._learn(chunk.X, supervision, calibration, streaming=True, checked=True)
     return learner._end(ended)
 
 

@@ -20,7 +20,7 @@ class LearnsFromTuples:
     bounds_: Bounds
 
     def _fit(
-        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
+        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, streaming: bool = False
     ) -> Self:
         """Learn from samples (n, d) and their supervision."""
         raise NotImplementedError
@@ -233,7 +233,7 @@ class LearnsFromTuples:
         X, tuples, y = tuples_of_points(X, tuples, y, self.preprocessor, size)
         return X, put_near_first(tuples, y)
 
-    def _fit_tuples(self, X: Any, y: Any, *, resume: bool = False, **options: Any) -> Self:
+    def _fit_tuples(self, X: Any, y: Any, *, streaming: bool = False, **options: Any) -> Self:
         """Learn from tuples of points (m, k, d), or of indices (m, k) into the preprocessor.
 
         The options are `sample_weight` and, for pairs, `bounds` and `calibration_params`.
@@ -244,11 +244,11 @@ class LearnsFromTuples:
         if size == 2:
             if y is None:
                 raise ValueError("y is missing: X holds pairs. Give +1 (same) or -1 (different) for each pair.")
-            return (self.partial_fit_pairs if resume else self.fit_pairs)(X, tuples, y, **options)
+            return (self.partial_fit_pairs if streaming else self.fit_pairs)(X, tuples, y, **options)
         for option, value in options.items():
             if value is not None and option != "sample_weight":
                 raise ValueError(f"{option} is given, but X holds {name}, and {option} is for pairs. Leave it out.")
         weight = options.get("sample_weight")
         if size == 3:
-            return (self.partial_fit_triplets if resume else self.fit_triplets)(X, tuples, weight, y=y)
-        return (self.partial_fit_quadruplets if resume else self.fit_quadruplets)(X, tuples, weight, y=y)
+            return (self.partial_fit_triplets if streaming else self.fit_triplets)(X, tuples, weight, y=y)
+        return (self.partial_fit_quadruplets if streaming else self.fit_quadruplets)(X, tuples, weight, y=y)

@@ -272,8 +272,8 @@ class SStressMDS(PSDEstimator):
         columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
         grown = not hasattr(self, "_dissimilarities") or (self._is_precomputed() and columns > self.n_features_in_)
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
-            journal = self._open_journal(resume=True)
-            result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
+            journal = self._open_journal(streaming=True)
+            result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, streaming=True)
         self._warn(result)
         return self
 
@@ -299,7 +299,7 @@ class SStressMDS(PSDEstimator):
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(resume=True), resume=True)
+            result = self._embed(known, self._open_journal(streaming=True), streaming=True)
         self._warn(result)
         return self
 
@@ -333,11 +333,11 @@ class SStressMDS(PSDEstimator):
         journal: Journal,
         checkpoint: FitCheckpoint | None = None,
         *,
-        resume: bool = False,
+        streaming: bool = False,
     ) -> Result:
         """Return the result of minimising, from `init` or the current embedding, and set the fitted attributes."""
         before = None
-        if resume and hasattr(self, "_dissimilarities"):
+        if streaming and hasattr(self, "_dissimilarities"):
             known, before = merge_dissimilarities(self._dissimilarities, known), self.embedding_
         geometry = self._resolve_geometry()
         check_scale(geometry)

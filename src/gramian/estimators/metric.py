@@ -15,7 +15,7 @@ from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._learning import WARM, Ended, load_factor, store_learned
+from gramian.estimators._learning import WARM, Call, Ended, load_factor, store_learned
 from gramian.estimators._online import forget_outcome, stream_unit
 from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
@@ -310,12 +310,12 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         self
         """
         if holds_tuples(X, self.preprocessor):
-            return self._fit_tuples(X, y, resume=True, sample_weight=sample_weight)
+            return self._fit_tuples(X, y, streaming=True, sample_weight=sample_weight)
         X = samples_of_indices(X, self.preprocessor)
         return continue_with_labels(self, X, y, sample_weight)
 
     def _fit(
-        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, resume: bool = False
+        self, X: Any, supervision: Supervision, calibration: Calibration | None = None, *, streaming: bool = False
     ) -> Self:
         """Learn from `init`, or from the current metric; if an exception is raised, nothing is changed."""
         with (
@@ -324,7 +324,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             open_data(self, X) as (X, *_),
             checkpoint_of(self) as checkpoint,
         ):
-            ended = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
+            ended = self._learn(X, supervision, calibration, None if streaming else checkpoint, streaming=streaming)
         return self._end(ended)
 
     def _end(self, ended: Ended) -> Self:
@@ -340,30 +340,31 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         calibration: Calibration | None = None,
         checkpoint: FitCheckpoint | None = None,
         *,
-        resume: bool = False,
+        streaming: bool = False,
         checked: bool = False,
     ) -> Ended:
         """Learn in the rounds of the supervision, and set the fitted attributes.
 
         `checked` is True if X and the labels are validated already.
         """
-        fitted = hasattr(self, "components_")
-        streaming, resume, warm = resume, resume and fitted, self.warm_start and fitted and not resume
+        call = Call(streaming, hasattr(self, "components_"), self.warm_start)
+        resume = call.resumes
         check_metric_settings(self)
         threshold = self.__dict__.get("threshold_")
-        bounds = self.__dict__.get("bounds_") if resume or warm else None
-        forget_outcome(self, choice=not (resume or warm), kept=not streaming)
+        bounds = None if call.anew else self.__dict__.get("bounds_")
+        forget_outcome(self, choice=call.anew, kept=not streaming)
         reset = not resume and self.kept_ is None and not self.kept_tuples_
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
-        in_span = isinstance(self.init, str) and not (streaming or warm or given_at_full_rank)
+        in_span = isinstance(self.init, str) and not (streaming or call.warm or given_at_full_rank)
         flags = {"reset": reset, "checked": checked, "in_span": in_span}
         samples, supervision, size = validate_samples(self, X, supervision.with_earlier(bounds), **flags)
         note_scale(self, samples, resume=resume)
-        journal, execution = self._open_journal(resume=streaming), self._resolve_execution(samples)
+        journal, execution = self._open_journal(streaming=streaming), self._resolve_execution(samples)
         rng = self._make_generator()
         if checkpoint is not None:
-            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
+            start = self.factor_ if call.warm else None
+            checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=start)
         with journal.phase("coordinates"):
             unit = stream_unit(self, samples) if resume else data_unit_of(samples, size)
             coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution, unit=unit)
@@ -371,13 +372,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         situation = Situation(coordinates.features, rng, execution, coordinates, **given)
         rank = coordinates.features.shape[1] if self.n_components is None else self.n_components
         with journal.phase("choosing a plan"):
-            plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
-        earlier = load_factor(self, coordinates, warm=warm) if resume or warm else None
+            plan, choice = choose_plan(self, situation, supervision, rank, journal, keeps_plan=not call.anew)
+        earlier = None if call.anew else load_factor(self, coordinates, warm=call.warm)
         learned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
         store_learned(self, learned, coordinates, rank, journal)
         if resume and bounds is not None:
             self.__dict__.setdefault("bounds_", bounds)
-        self.message_ += WARM if warm else ""
+        self.message_ += WARM if call.warm else ""
         if choice is not None:
             self.choice_ = choice
         elif not resume:

@@ -234,9 +234,9 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, sense, resume=True)
+        return self._fit(X, y, sample_weight, sense, streaming=True)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, resume: bool = False) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, sense: Any, *, streaming: bool = False) -> Self:
         """Learn from `init`, or continue from the current factor."""
         values = (y, sample_weight, sense)
         with (
@@ -245,14 +245,14 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             open_data(self, X, *values) as opened,
             checkpoint_of(self) as checkpoint,
         ):
-            journal = self._open_journal(resume=resume)
-            stream: Stream | None = getattr(self, "_stream", None) if resume else None
-            continuing = resume and hasattr(self, "factor_")
-            data = read_data(self, *opened, reset=not continuing)
-            note_scale(self, data.X, resume=continuing)
+            journal = self._open_journal(streaming=streaming)
+            stream: Stream | None = getattr(self, "_stream", None) if streaming else None
+            resume = streaming and hasattr(self, "factor_")
+            data = read_data(self, *opened, reset=not resume)
+            note_scale(self, data.X, resume=resume)
             loss = resolve_part("loss", self.loss, LOSSES, Loss)
             rng = self._make_generator()
-            if not resume:
+            if not streaming:
                 checkpoint.open(journal, rng, **data.given)
             solver = self._resolve_solver(rng)
             check_n_init(self.n_init, solver)
@@ -260,7 +260,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             with journal.phase("coordinates"):
                 units = data.units(scale_free=bounded) if stream is None else stream.units
                 coordinates = Coordinates.in_units(data.X, units)
-                if not resume:
+                if not streaming:
                     coordinates = leave_out_zeros(self, coordinates, solver)
                 coordinates = balance_columns(coordinates, self.geometry, solver, data.extremes)
             journal.cost_scale = coordinates.cost_scale(loss)
@@ -273,25 +273,25 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             else:
                 with journal.phase("start"):
                     start, load = partial(self._compute_start, setup), partial(self._load_factor, coordinates)
-                    factor = load() if continuing else journal.checkpoint.remember("start", start, rng=rng)
-            result = self._solve(setup, factor, stream, resume)
+                    factor = load() if resume else journal.checkpoint.remember("start", start, rng=rng)
+            result = self._solve(setup, factor, stream, streaming)
             n_starts = getattr(self, "n_starts_", 1)
-            if not resume:
+            if not streaming:
                 result, n_starts = self._try_starts(setup, result)
             self._certify(setup, result, self.certificate or is_auto(self.rank))
-            self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
+            self._store_call(coordinates.to_user(result.point.G), result, journal, streaming)
             self.n_starts_ = n_starts
             self._stream = Stream.after(result, coordinates.units, geometry)
-        if not resume:
+        if not streaming:
             self._warn(result)
             if not bounded:
                 warn_if_zero_is_best(data)
         return self
 
-    def _solve(self, setup: Setup, factor: Matrix, stream: Stream | None, resume: bool) -> Result:
+    def _solve(self, setup: Setup, factor: Matrix, stream: Stream | None, streaming: bool) -> Result:
         """Return the result of minimising; a stream makes one pass in the given order, with its current schedule."""
         point = setup.geometry.point(factor)
-        if setup.solver.stops or not resume:
+        if setup.solver.stops or not streaming:
             growing = resolve_growing(self, setup.solver, setup.rng)
             return self._minimize(setup, point, perfect=PERFECT * self.tol, growing=growing)
         check_stream_solver(setup.solver)
@@ -305,10 +305,10 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
         polish = partial(self._minimize, setup, perfect=PERFECT * self.tol)
         return Restarts(setup.with_own_generator(), self.tol, self.max_iter).improve(first, self.n_init, polish)
 
-    def _store_call(self, factor: Matrix, result: Result, journal: Journal, resume: bool) -> None:
+    def _store_call(self, factor: Matrix, result: Result, journal: Journal, streaming: bool) -> None:
         """Set the fitted attributes; `partial_fit` keeps history and timings of the last `fit`, and adds to n_iter_."""
-        before = {name: getattr(self, name) for name in ("history_", "timings_") if resume and hasattr(self, name)}
-        earlier = getattr(self, "n_iter_", 0) if resume else 0
+        before = {name: getattr(self, name) for name in ("history_", "timings_") if streaming and hasattr(self, name)}
+        earlier = getattr(self, "n_iter_", 0) if streaming else 0
         self._store_result(factor, result, journal)
         self.rank_ = self.factor_.shape[1]
         self.n_iter_ += earlier
