@@ -16,7 +16,7 @@ from gramian.estimators._checks import check_components, check_labels_given, res
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
-from gramian.supervision.checks import check_samples, check_tuples_differ, validate_signs, warn_of_targets
+from gramian.supervision.checks import check_samples, check_tuples_differ, validate_signs
 from gramian.supervision.pairs import read_bounds
 from gramian.supervision.tuples import TUPLES
 from gramian.types import Vector
@@ -26,6 +26,7 @@ __all__ = [
     "Validated",
     "advice_on_rounds",
     "describe_planned_end",
+    "read_samples",
     "resolve_loss",
     "round_length",
     "supervise_by_labels",
@@ -74,23 +75,24 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
     return supervision if sample_weight is None else with_weight(supervision, sample_weight)
 
 
-def validate_samples(
-    learner: Any, X: Any, supervision: Supervision, *, reset: bool, checked: bool = False, in_span: bool = True
-) -> Validated:
-    """Return validated samples (n, d) and their supervision; labels are validated with the samples.
+def read_samples(learner: Any, X: Any, supervision: Supervision, *, reset: bool) -> tuple[Any, Supervision]:
+    """Return samples (n, d), an array or a sparse matrix, and their supervision; labels are read with the samples."""
+    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
+    if not supervision.from_labels:
+        return validate_input(learner, X, reset=reset, **kinds), supervision
+    check_labels_given(learner, supervision.labels)
+    X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
+    return X, with_labels(supervision, y)
+
+
+def validate_samples(learner: Any, X: Any, supervision: Supervision, *, reset: bool, in_span: bool) -> Validated:
+    """Return samples (n, d) that were read and their supervision, weighted and validated for the learner's settings.
 
     `in_span` is True if the distance will be learned in the span of the samples, where that is smaller.
-    With `checked` the samples, and labels if there are any, are validated already.
     """
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
     if supervision.from_labels:
-        check_labels_given(learner, supervision.labels)
-        if not checked:
-            X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
-            supervision = with_labels(supervision, y)
         supervision = with_class_weight(supervision, learner.class_weight, reset)
     else:
-        X = X if checked else validate_input(learner, X, reset=reset, **kinds)
         supervision = with_sign_weight(supervision, learner.class_weight)
     check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
     check_loss(learner.loss, supervision)
@@ -104,8 +106,6 @@ def validate_samples(
     for name, index in tuples.items() if first and not isinstance(X, BlockedFeatures) else ():
         if isinstance(index, np.ndarray):
             check_tuples_differ(X, index, name)
-    if supervision.from_labels and not checked:
-        warn_of_targets(supervision.labels)
     return Validated(X, supervision, largest)
 
 

@@ -30,7 +30,7 @@ from gramian.types import Matrix, Vector
 if TYPE_CHECKING:
     from gramian.estimators.metric import MetricLearner
 
-__all__ = ["Chunk", "TupleChunk", "continue_with_labels", "continue_with_tuples"]
+__all__ = ["Chunk", "TupleChunk", "continue_with_labels", "continue_with_tuples", "is_new"]
 
 Learner = TypeVar("Learner", bound="MetricLearner")
 
@@ -210,7 +210,8 @@ def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -
         if not sufficient:
             check_kept(learner, chunk.X.shape[1])
             return learner
-        ended = learner._learn(chunk.X, supervision, streaming=True, checked=True)
+        check_metric_settings(learner)
+        ended = learner._learn(chunk.X, supervision, streaming=True)
     return learner._end(ended)
 
 
@@ -231,7 +232,8 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
             learner.kept_tuples_ = {**kept, name: chunk}
             return learner
         learner.kept_tuples_ = kept
-        ended = learner._learn(chunk.X, supervision, calibration, streaming=True, checked=True)
+        check_metric_settings(learner)
+        ended = learner._learn(chunk.X, supervision, calibration, streaming=True)
     return learner._end(ended)
 
 

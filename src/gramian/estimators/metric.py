@@ -17,9 +17,9 @@ from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
 from gramian.estimators._learning import WARM, Call, Ended, load_factor, store_learned
 from gramian.estimators._online import forget_outcome, stream_unit
-from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
+from gramian.estimators._rounds import advice_on_rounds, read_samples, supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
-from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
+from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels, is_new
 from gramian.estimators._targets import learn_targets
 from gramian.estimators._threshold import Calibration
 from gramian.estimators._tuples import LearnsFromTuples
@@ -29,6 +29,7 @@ from gramian.losses import Loss
 from gramian.solvers import Solver
 from gramian.starts import Situation
 from gramian.supervision import Supervision, Targets
+from gramian.supervision.checks import warn_of_targets
 from gramian.supervision.tuples import holds_tuples, samples_of_indices
 from gramian.types import Matrix
 
@@ -324,6 +325,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             open_data(self, X) as (X, *_),
             checkpoint_of(self) as checkpoint,
         ):
+            check_metric_settings(self)
+            X, supervision = read_samples(self, X, supervision, reset=not streaming or is_new(self))
             ended = self._learn(X, supervision, calibration, None if streaming else checkpoint, streaming=streaming)
         return self._end(ended)
 
@@ -341,15 +344,10 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         checkpoint: FitCheckpoint | None = None,
         *,
         streaming: bool = False,
-        checked: bool = False,
     ) -> Ended:
-        """Learn in the rounds of the supervision, and set the fitted attributes.
-
-        `checked` is True if X and the labels are validated already.
-        """
+        """Learn in the rounds of the supervision from samples that were read, and set the fitted attributes."""
         call = Call(streaming, hasattr(self, "components_"), self.warm_start)
         resume = call.resumes
-        check_metric_settings(self)
         threshold = self.__dict__.get("threshold_")
         bounds = None if call.anew else self.__dict__.get("bounds_")
         forget_outcome(self, choice=call.anew, kept=not streaming)
@@ -357,8 +355,10 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         # At full rank, given constraints keep W unchanged outside their span; later calls may leave this span.
         given_at_full_rank = self.n_components is None and not supervision.from_labels
         in_span = isinstance(self.init, str) and not (streaming or call.warm or given_at_full_rank)
-        flags = {"reset": reset, "checked": checked, "in_span": in_span}
-        samples, supervision, size = validate_samples(self, X, supervision.with_earlier(bounds), **flags)
+        supervision = supervision.with_earlier(bounds)
+        samples, supervision, size = validate_samples(self, X, supervision, reset=reset, in_span=in_span)
+        if supervision.from_labels and not streaming:
+            warn_of_targets(supervision.labels)
         note_scale(self, samples, resume=resume)
         journal, execution = self._open_journal(streaming=streaming), self._resolve_execution(samples)
         rng = self._make_generator()
