@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gramian.objective.terms import Group, Pieces, Summand, Taken, cut_evenly
+from gramian.losses import Loss
+from gramian.objective.terms import Group, Pieces, Taken, cut_evenly
 from gramian.types import Matrix, Rows, Vector
 
 __all__ = [
@@ -66,7 +67,7 @@ class Tile(NamedTuple):
     products: Matrix
 
 
-class SoftmaxTerm(Summand, ABC):
+class SoftmaxTerm(ABC):
     """A sum over anchors, each a function of its distances to all samples."""
 
     anchors: Vector
@@ -76,6 +77,10 @@ class SoftmaxTerm(Summand, ABC):
 
     def __len__(self) -> int:
         return len(self.anchors)
+
+    def cast(self, dtype: np.dtype) -> Self:
+        """Return the term itself: its arrays are in float64."""
+        return self
 
     @abstractmethod
     def select(self, rows: Rows) -> Self:
@@ -94,11 +99,16 @@ class SoftmaxTerm(Summand, ABC):
         """Return terms of consecutive anchors that add up to this one."""
         # An even number, so that two threads have equal shares.
         count = min(MOST_PIECES, len(self) * n_samples // ENTRIES_PER_PIECE // 2 * 2)
+        summand: Any = self
         if count == 0:
-            return Pieces([self], [Group(self, 1)])
+            return Pieces([summand], [Group(summand, 1)])
         order = self.order
-        parts = [self.select(order[cut]) for cut in cut_evenly(len(self), count)]
+        parts: list[Any] = [self.select(order[cut]) for cut in cut_evenly(len(self), count)]
         return Pieces(parts, [Group(part, 1) for part in parts])
+
+    def with_loss(self, loss: Loss) -> Self:
+        """Return the term itself: it has no targets."""
+        return self
 
     def predict(self, Z: Matrix) -> Matrix:
         """Return Z itself: the term is a function of all distances at once."""
