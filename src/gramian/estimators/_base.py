@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian.certificate import Certificate, Certifier
-from gramian.checks import check_number
 from gramian.coordinates import Coordinates
-from gramian.estimators._checks import check_callback, check_verbose, resolve_part
+from gramian.estimators._checks import check_callback, check_flag, check_solver_settings, check_verbose, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._online import is_online
+from gramian.estimators._rank import is_auto
 from gramian.execution import Execution, Serial, resolve_execution
 from gramian.features import Features
 from gramian.geometries import GEOMETRIES, Geometry, Point, Scaled
@@ -42,8 +42,8 @@ class PSDEstimator(BaseEstimator):
     """Base class of estimators that minimise an objective over a geometry with a solver.
 
     Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state,
-    callback, checkpoint, checkpoint_every and verbose; fitting gives them factor_, n_iter_, converged_, message_,
-    history_ and timings_.
+    callback, checkpoint, checkpoint_every and verbose, and some have certificate; fitting gives them factor_, n_iter_,
+    converged_, message_, history_ and timings_.
     """
 
     geometry: str | Geometry
@@ -52,6 +52,7 @@ class PSDEstimator(BaseEstimator):
     tol: float
     batch_size: int
     n_epochs: int
+    certificate: bool = False
     n_jobs: int | Execution | None
     random_state: Any
     callback: Any
@@ -87,10 +88,6 @@ class PSDEstimator(BaseEstimator):
 
         An online solver given by name takes batch_size and a random seed.
         """
-        check_number("max_iter", self.max_iter, least=0, integer=True)
-        check_number("n_epochs", self.n_epochs, least=0, integer=True)
-        check_number("batch_size", self.batch_size, least=1, integer=True)
-        check_number("tol", self.tol, least=0)
         known = SOLVERS if auto is None else {"auto": SOLVERS[auto], **SOLVERS}
         solver = resolve_part("solver", self.solver, known, Solver)
         if isinstance(self.solver, str) and isinstance(solver, Online):
@@ -100,8 +97,11 @@ class PSDEstimator(BaseEstimator):
     def _open_journal(self, cost_scale: float = 1.0, *, resume: bool = False) -> Journal:
         """Return the journal of one fit, or of one more call of partial_fit, with its clock started.
 
-        Ctrl-C ends a fit at the best point so far, unless it is to be resumed from a checkpoint.
+        Raises a ValueError that names the first invalid parameter among those that all estimators have. Ctrl-C ends a
+        fit at the best point so far, unless it is to be resumed from a checkpoint.
         """
+        check_solver_settings(self)
+        check_flag("certificate", self.certificate)
         check_verbose(self.verbose)
         check_callback(self.callback)
         journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
@@ -128,15 +128,16 @@ class PSDEstimator(BaseEstimator):
         self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
-    def _certify(
-        self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal, wanted: bool
-    ) -> None:
-        """Set certificate_ if it is wanted; else drop that of an earlier fit, and the ranks tried by it."""
+    def _certify(self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal) -> None:
+        """Set certificate_ if `certificate` is True or a rank was chosen; else drop that of an earlier fit.
+
+        The ranks that an earlier fit tried are dropped unless a rank was chosen.
+        """
+        auto = is_auto(getattr(self, "rank", getattr(self, "n_components", None)))
         self.__dict__.pop("certificate_", None)
-        rank = getattr(self, "rank", getattr(self, "n_components", None))
-        if not (isinstance(rank, str) and rank == "auto"):
+        if not auto:
             self.__dict__.pop("rank_path_", None)
-        if wanted:
+        if self.certificate or auto:
             with journal.phase("certificate"):
                 certifier = Certifier(problem, coordinates, journal.cost_scale)
                 self.certificate_ = certifier.certify(problem.evaluate(result.point))

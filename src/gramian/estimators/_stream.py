@@ -16,6 +16,7 @@ from gramian.estimators._checks import (
     check_components,
     check_labels_given,
     check_metric_settings,
+    check_solver_settings,
     restore_on_failure,
     validate_input,
 )
@@ -196,6 +197,7 @@ def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
 def check_kept(learner: Any, n_features: int) -> None:
     """Raise a ValueError if a learner cannot learn from the samples that it keeps, whatever batches follow."""
     check_metric_settings(learner)
+    check_solver_settings(learner)
     check_components(learner.n_components, n_features, learner._resolve_geometry())
 
 

@@ -361,7 +361,7 @@ class SStressMDS(PSDEstimator):
                 start = journal.checkpoint.remember("start", compute, rng=rng)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(problem, geometry.point(start - start.mean(axis=0)), solver, journal)
-        self._certify(problem, result, coordinates, journal, self.certificate or auto)
+        self._certify(problem, result, coordinates, journal)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
         self.embedding_, self._dissimilarities, self.rank_ = self.factor_, known, self.factor_.shape[1]
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)

@@ -277,7 +277,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             n_starts = getattr(self, "n_starts_", 1)
             if not resume:
                 result, n_starts = self._try_starts(result, problem, solver, geometry, coordinates, journal, rng)
-            self._certify(problem, result, coordinates, journal, self.certificate or is_auto(self.rank))
+            self._certify(problem, result, coordinates, journal)
             self._store_call(coordinates.to_user(result.point.G), result, journal, resume)
             self.n_starts_ = n_starts
             self._stream = Stream.after(result, coordinates.units, geometry)
