@@ -13,7 +13,7 @@ from gramian.estimators._checks import resolve_regularisation
 from gramian.estimators._online import is_online, learn_stream
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._regression import Stream
-from gramian.estimators._rounds import describe_planned_end, resolve_loss, round_length
+from gramian.estimators._rounds import advice_on_rounds, describe_planned_end, resolve_loss, round_length
 from gramian.geometries import Geometry
 from gramian.losses import Loss
 from gramian.objective import Block, Problem, Term, make_explicit
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WARM",
-    "Ended",
     "Learned",
     "compute_start",
     "learn_by_plan",
@@ -52,18 +51,22 @@ WARM = "; started from the factor of the fit before"
 
 
 class Learned(NamedTuple):
-    """The result of the last stage, its supervision, and whether it ended after the planned number of iterations."""
+    """The result of the last stage, and its supervision.
+
+    Attributes
+    ----------
+    result : Result
+    supervision : Supervision
+    planned : bool
+        True if the stage ended after the planned number of iterations.
+    advice : str or None
+        What a warning that the stage did not converge advises; None for the usual advice.
+    """
 
     result: Result
     supervision: Supervision
     planned: bool
-
-
-class Ended(NamedTuple):
-    """The result of a fit, and what a warning about it advises; None if its rounds ended as planned."""
-
-    result: Result
-    advice: list[str] | None
+    advice: str | None = None
 
 
 def learn_by_plan(
@@ -81,14 +84,14 @@ def learn_by_plan(
     planned = bool(message) and result.stops
     if message:
         result = replace(result, message=message, ending=Ending.EXHAUSTED)
-    return Learned(result, begun.supervision, planned)
+    return Learned(result, begun.supervision, planned, advice_on_rounds(begun.supervision, resume))
 
 
 def store_learned(
     learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int, journal: Journal
 ) -> None:
     """Set the fitted attributes that come from what a plan learned."""
-    result, supervision, _ = learned
+    result, supervision = learned.result, learned.supervision
     coordinates = coordinates.with_target_unit(supervision.target_unit)
     learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
     learner._stream = Stream.after(result, coordinates.units, learner._resolve_geometry())

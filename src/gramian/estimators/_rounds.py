@@ -246,10 +246,10 @@ def describe_planned_end(result: Result, supervision: Supervision, resume: bool)
     return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
 
-def advice_on_rounds(supervision: Supervision, resume: bool) -> list[str]:
-    """Return what to do about a round that ended early; nothing where there are no rounds."""
+def advice_on_rounds(supervision: Supervision, resume: bool) -> str | None:
+    """Return what to do about a round that ended early; None where there are no rounds."""
     length = round_length(supervision, resume)
     if length is None:
-        return []
+        return None
     others = [name for name in (supervision.rounds_parameter, "tol") if name]
-    return [f"Raise max_iter, of which a round takes {length} at most, or {', or '.join(others)}."]
+    return f"Raise max_iter, of which a round takes {length} at most, or {', or '.join(others)}."

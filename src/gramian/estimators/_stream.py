@@ -212,8 +212,8 @@ def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -
         if not sufficient:
             check_kept(learner, chunk.X.shape[1])
             return learner
-        ended = learner._learn(chunk.X, supervision, resume=True, checked=True)
-    return learner._end(ended)
+        learned = learner._learn(chunk.X, supervision, resume=True, checked=True)
+    return learner._end(learned)
 
 
 def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibration | None = None) -> Any:
@@ -233,8 +233,8 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
             learner.kept_tuples_ = {**kept, name: chunk}
             return learner
         learner.kept_tuples_ = kept
-        ended = learner._learn(chunk.X, supervision, calibration, resume=True, checked=True)
-    return learner._end(ended)
+        learned = learner._learn(chunk.X, supervision, calibration, resume=True, checked=True)
+    return learner._end(learned)
 
 
 def count_rows(X: Any) -> int:

@@ -15,9 +15,9 @@ from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._learning import WARM, Ended, load_factor, store_learned
+from gramian.estimators._learning import WARM, Learned, load_factor, store_learned
 from gramian.estimators._online import forget_outcome, stream_unit
-from gramian.estimators._rounds import advice_on_rounds, supervise_by_labels, validate_samples
+from gramian.estimators._rounds import supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
 from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
 from gramian.estimators._targets import learn_targets
@@ -324,13 +324,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             open_data(self, X) as (X, *_),
             checkpoint_of(self) as checkpoint,
         ):
-            ended = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
-        return self._end(ended)
+            learned = self._learn(X, supervision, calibration, None if resume else checkpoint, resume=resume)
+        return self._end(learned)
 
-    def _end(self, ended: Ended) -> Self:
-        """Warn, unless the fit ended as planned."""
-        if ended.advice is not None:
-            self._warn(ended.result, *ended.advice)
+    def _end(self, learned: Learned) -> Self:
+        """Warn if the fit did not converge, unless it ended as planned."""
+        if not learned.planned:
+            self._warn(learned.result, learned.advice)
         return self
 
     def _learn(
@@ -342,8 +342,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         *,
         resume: bool = False,
         checked: bool = False,
-    ) -> Ended:
-        """Learn in the rounds of the supervision, and set the fitted attributes.
+    ) -> Learned:
+        """Return what was learned in the rounds of the supervision, and set the fitted attributes.
 
         `checked` is True if X and the labels are validated already.
         """
@@ -385,7 +385,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
         if supervision.has_signs:
             calibrate_on_pairs(self, samples, supervision, calibration or Calibration(), threshold if resume else None)
-        return Ended(learned.result, None if learned.planned else advice_on_rounds(learned.supervision, resume))
+        return learned
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # samples that are kept do not make it fitted
