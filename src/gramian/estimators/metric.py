@@ -365,7 +365,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         if checkpoint is not None:
             checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=self.factor_ if warm else None)
         with journal.phase("coordinates"):
-            unit = stream_unit(self, samples) if resume else data_unit_of(samples, size)
+            unit = data_unit_of(samples, size)
+            unit = stream_unit(self, unit) if resume else unit
             coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution, unit=unit)
         given = {"labels": supervision.labels, "signed": supervision.signed}
         situation = Situation(coordinates.features, rng, execution, coordinates, **given)
