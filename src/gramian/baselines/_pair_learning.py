@@ -12,7 +12,7 @@ from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.estimators._distance import calibrate_on_pairs
-from gramian.estimators._threshold import Calibration, resolve_calibration
+from gramian.estimators._threshold import Calibration, check_no_calibration, resolve_calibration
 from gramian.execution import one_blas_thread
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples
@@ -25,6 +25,7 @@ __all__ = [
     "Constraints",
     "LearnsFromBounds",
     "LearnsFromLabels",
+    "LearnsOnline",
     "check_distinct_pairs",
     "learn_from_pairs",
     "resolve_constraints",
@@ -105,10 +106,36 @@ class LearnsFromLabels:
         raise NotImplementedError
 
 
-def check_no_calibration(calibration_params: Any) -> None:
-    """Raise a ValueError if a calibration is asked for, but X holds samples."""
-    if calibration_params is not None:
-        raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+class LearnsOnline:
+    """The method `partial_fit` of learners of pairs that go on from call to call."""
+
+    n_constraints: int | None
+    preprocessor: Any
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Continue from what was learned, with pairs of new labelled samples, or of points.
+
+        The first call is equivalent to `fit(X, y)`. Later calls keep `bounds_`, if there are any.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves.
+        y : array, shape (n,) or (m,)
+            Class labels; for pairs +1 (same) and -1 (different).
+
+        Returns
+        -------
+        self
+        """
+        if holds_tuples(X, self.preprocessor):
+            return self.partial_fit_pairs(X, y=y)
+        X = samples_of_indices(X, self.preprocessor)
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
+
+    def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+        """Continue with pairs of samples."""
+        raise NotImplementedError
 
 
 class LearnsFromBounds:

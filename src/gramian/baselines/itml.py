@@ -17,7 +17,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_number, check_powers
+from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance
@@ -126,7 +126,6 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
 
     def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
         """Learn A from pairs of rows of X, and set the fitted attributes."""
-        check_powers("X", X, 2)
         coordinates = Coordinates.with_same_matrix(X)
         if isinstance(self.prior, str) and self.prior == "covariance":
             # A prior that is made from the data follows its unit: then distances do not.

@@ -21,7 +21,7 @@ from gramian.estimators._rounds import supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
 from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels
 from gramian.estimators._targets import learn_targets
-from gramian.estimators._threshold import Calibration
+from gramian.estimators._threshold import Calibration, check_no_calibration
 from gramian.estimators._tuples import LearnsFromTuples
 from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
@@ -271,8 +271,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         options = {"sample_weight": sample_weight, "bounds": bounds, "calibration_params": calibration_params}
         if holds_tuples(X, self.preprocessor):
             return self._fit_tuples(X, y, **options)
-        if calibration_params is not None:
-            raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+        check_no_calibration(calibration_params)
         X, y = name_target(samples_of_indices(X, self.preprocessor), y)
         y, sample_weight = gather_beside(X, y, sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
