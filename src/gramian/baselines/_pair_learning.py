@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from gramian.baselines._endings import warn_unless_converged
 from gramian.checks import as_numbers, check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite
@@ -50,8 +51,9 @@ def learn_from_pairs(
     """Return the learner, fitted to given pairs (GivenPairs) or to pairs drawn by class labels (LabelPairs).
 
     The learner has three methods for it: `_check_settings()`, which raises a ValueError; `_learn(X, given, resume=)`,
-    from pairs of rows of X; and `_set_threshold_from(X, given, calibration, before)`, after learning from signs. If an
-    exception is raised, the learner is unchanged.
+    from pairs of rows of X, which returns the `Cycles` that may have to be warned of, or None; and
+    `_set_threshold_from(X, given, calibration, before)`, after learning from signs. If an exception is raised, the
+    learner is unchanged; a warning comes after what was learned is stored.
     """
     before = getattr(learner, "threshold_", None)
     with restore_on_failure(learner), one_blas_thread():
@@ -62,13 +64,15 @@ def learn_from_pairs(
         if supervision.from_labels:
             samples, labels = validate_samples(learner, X, supervision.labels, reset=not resume)
             supervision = replace(supervision, labels=labels).validate(len(samples))
-            learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
+            cycles = learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
         else:
             samples = validate_samples(learner, X, reset=not resume)
             supervision = supervision.validate(len(samples))
-            learner._learn(samples, supervision, resume=resume)
+            cycles = learner._learn(samples, supervision, resume=resume)
             if supervision.has_signs:
                 learner._set_threshold_from(samples, supervision, calibration, before)
+    if cycles is not None:
+        warn_unless_converged(learner, cycles)
     return learner
 
 
