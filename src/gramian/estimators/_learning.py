@@ -179,16 +179,21 @@ def learn_round(
     return learner._minimize(problem, point, solver, journal, at_most=length)
 
 
-def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
-    """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
+def compute_start(learner: MetricLearner, situation: Situation, rank: int, usual: str) -> Matrix:
+    """Return the start (d, r), in the solver's coordinates.
+
+    `usual` is the name of the plan's start, which init="auto" stands for. Where that is "auto" too, it is the identity
+    at full rank, else by linear discriminants of labels, or by principal components without labels.
+    """
     n, d = situation.features.shape
     if learner.n_components is not None and rank > min(n, d):
         raise ValueError(
             f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give more "
             "samples."
         )
-    usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual if name == "auto" else name)
+    if usual == "auto":
+        usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual)
 
 
 def with_rank(G: Matrix, rank: int) -> Matrix:
