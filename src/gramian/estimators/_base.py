@@ -123,9 +123,6 @@ class PSDEstimator(BaseEstimator):
         iterations = iterations if at_most is None else min(iterations, at_most)
         if not solver.stops and at_most is None:
             journal.expect(iterations)
-        # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
-        share = max(self.tol, float(np.finfo(problem.dtype).eps))
-        self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
     def _certify(self, problem: Problem, result: Result, coordinates: Coordinates, journal: Journal) -> None:
@@ -154,13 +151,15 @@ class PSDEstimator(BaseEstimator):
         """Return True if X has features, which can be scaled; False for a kernel or a matrix of distances."""
         return True
 
-    def _warn(self, result: Result, advice: str | None = None) -> None:
+    def _warn(self, result: Result, journal: Journal, advice: str | None = None) -> None:
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         scaling = ", or scale the features of X alike" if self._takes_features() else ""
         advice = f"Raise max_iter or tol{scaling}." if advice is None else advice
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
         if not result.stops:
-            if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
+            # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
+            share = max(self.tol, float(np.finfo(self.factor_.dtype).eps))
+            if cost[-1] <= max(cost[0], share * journal.cost_at_zero):
                 return
             message = (
                 f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "

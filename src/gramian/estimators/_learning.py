@@ -57,6 +57,8 @@ class Learned(NamedTuple):
     ----------
     result : Result
     supervision : Supervision
+    journal : Journal
+        That of the fit.
     planned : bool
         True if the stage ended after the planned number of iterations.
     advice : str or None
@@ -65,6 +67,7 @@ class Learned(NamedTuple):
 
     result: Result
     supervision: Supervision
+    journal: Journal
     planned: bool
     advice: str | None = None
 
@@ -84,16 +87,14 @@ def learn_by_plan(
     planned = bool(message) and result.stops
     if message:
         result = replace(result, message=message, ending=Ending.EXHAUSTED)
-    return Learned(result, begun.supervision, planned, advice_on_rounds(begun.supervision, resume))
+    return Learned(result, begun.supervision, journal, planned, advice_on_rounds(begun.supervision, resume))
 
 
-def store_learned(
-    learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int, journal: Journal
-) -> None:
+def store_learned(learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int) -> None:
     """Set the fitted attributes that come from what a plan learned."""
     result, supervision = learned.result, learned.supervision
     coordinates = coordinates.with_target_unit(supervision.target_unit)
-    learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
+    learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, learned.journal)
     learner._stream = Stream.after(result, coordinates.units, learner._resolve_geometry())
     learner.components_ = np.ascontiguousarray(learner.factor_.T)
     learner._n_features_out = learner.factor_.shape[1]

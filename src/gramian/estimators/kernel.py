@@ -265,7 +265,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             kernel = self._resolve_kernel(X, decomposed, journal)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def fit_pairs(
@@ -306,7 +306,7 @@ class KernelLearner(KernelMap, PSDEstimator):
             checkpoint.open(journal, rng, X=X, weight=weight, **constraints._asdict())
             kernel = self._resolve_kernel(X, decomposed, journal)
             result = self._learn(X, kernel, constraints, weight, rng, journal)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def _learn(

@@ -201,7 +201,7 @@ class SStressMDS(PSDEstimator):
             journal = self._open_journal()
             known = self._read_matrix(X, sample_weight, journal, reset=True)
             result = self._embed(known, journal, checkpoint)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
@@ -243,9 +243,9 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
-            known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(), checkpoint)
-        self._warn(result)
+            journal, known = self._open_journal(), self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
+            result = self._embed(known, journal, checkpoint)
+        self._warn(result, journal)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -273,7 +273,7 @@ class SStressMDS(PSDEstimator):
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
             journal = self._open_journal(resume=True)
             result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, resume=True)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def partial_fit_pairs(
@@ -297,9 +297,10 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
+            journal = self._open_journal(resume=True)
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(resume=True), resume=True)
-        self._warn(result)
+            result = self._embed(known, journal, resume=True)
+        self._warn(result, journal)
         return self
 
     def _takes_features(self) -> bool:
@@ -349,8 +350,7 @@ class SStressMDS(PSDEstimator):
         journal.cost_scale, rng = coordinates.cost_scale(Squared()), self._make_generator()
         if checkpoint is not None:
             checkpoint.open(journal, rng, **known._asdict())
-        solver = self._resolve_solver(rng)
-        problem = self._build_problem(scaled, coordinates)
+        solver, problem = self._resolve_solver(rng), self._build_problem(scaled, coordinates)
         if before is None and auto:
             check_auto("n_components", self.init, solver, geometry)
             choice = RankSearch(solver, geometry, journal, rng, known.n_samples - 1).choose(problem)

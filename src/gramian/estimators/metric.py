@@ -329,7 +329,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
     def _end(self, learned: Learned) -> Self:
         """Warn if the fit did not converge, unless it ended as planned."""
         if not learned.planned:
-            self._warn(learned.result, learned.advice)
+            self._warn(learned.result, learned.journal, learned.advice)
         return self
 
     def _learn(
@@ -374,7 +374,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             plan, choice = choose_plan(self, situation, supervision, rank, journal, resume=resume or warm)
         earlier = load_factor(self, coordinates, warm=warm) if resume or warm else None
         learned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
-        store_learned(self, learned, coordinates, rank, journal)
+        store_learned(self, learned, coordinates, rank)
         if resume and bounds is not None:
             self.__dict__.setdefault("bounds_", bounds)
         self.message_ += WARM if warm else ""

@@ -282,7 +282,7 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             self.n_starts_ = n_starts
             self._stream = Stream.after(result, coordinates.units, geometry)
         if not resume:
-            self._warn(result)
+            self._warn(result, journal)
             if not bounded:
                 warn_if_zero_is_best(data)
         return self
