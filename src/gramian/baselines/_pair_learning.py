@@ -33,7 +33,7 @@ __all__ = [
     "resolve_prior",
     "store_matrix",
     "symmetric_root",
-    "validate_samples",
+    "validate_dense",
 ]
 
 #: Arguments for `validate_data`: full matrices are learned in float64.
@@ -62,11 +62,11 @@ def learn_from_pairs(
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
             vars(learner).pop(name, None)
         if supervision.from_labels:
-            samples, labels = validate_samples(learner, X, supervision.labels, reset=not resume)
+            samples, labels = validate_dense(learner, X, supervision.labels, reset=not resume)
             supervision = replace(supervision, labels=labels).validate(len(samples))
             cycles = learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
         else:
-            samples = validate_samples(learner, X, reset=not resume)
+            samples = validate_dense(learner, X, reset=not resume)
             supervision = supervision.validate(len(samples))
             cycles = learner._learn(samples, supervision, resume=resume)
             if supervision.has_signs:
@@ -220,7 +220,7 @@ class LearnsFromBounds:
         calibrate_on_pairs(self, X, given, calibration or Calibration(), before)
 
 
-def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+def validate_dense(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
     """Return validated samples (n, d) in float64, and y if given."""
     checked = validate_input(learner, X, y, reset=reset, **INPUT_KINDS)
     d = learner.n_features_in_

@@ -18,7 +18,7 @@ from gramian.baselines._impostors import (
     merge_triplets,
     objective_on_triplets,
 )
-from gramian.baselines._pair_learning import validate_samples
+from gramian.baselines._pair_learning import validate_dense
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
@@ -190,7 +190,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         with restore_on_failure(self), one_blas_thread():
             self._check_settings()
             self.__dict__.pop("threshold_", None)
-            X, y = validate_samples(self, samples_of_indices(X, self.preprocessor), y)
+            X, y = validate_dense(self, samples_of_indices(X, self.preprocessor), y)
             check_components(self.n_components, X.shape[1], Scaled())
             supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)

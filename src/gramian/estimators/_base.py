@@ -94,7 +94,7 @@ class PSDEstimator(BaseEstimator):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _open_journal(self, cost_scale: float = 1.0, *, resume: bool = False) -> Journal:
+    def _open_journal(self, *, resume: bool = False) -> Journal:
         """Return the journal of one fit, or of one more call of partial_fit, with its clock started.
 
         Raises a ValueError that names the first invalid parameter among those that all estimators have. Ctrl-C ends a
@@ -104,7 +104,7 @@ class PSDEstimator(BaseEstimator):
         check_flag("certificate", self.certificate)
         check_verbose(self.verbose)
         check_callback(self.callback)
-        journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
+        journal = Journal(self.callback, make_reporter(self.verbose))
         journal.keeps_best = not resume and self.checkpoint is None
         return journal
 

@@ -21,6 +21,7 @@ from gramian.warn import warn_user
 
 __all__ = [
     "LARGEST_FULL",
+    "SAMPLE_OPTIONS",
     "check_callback",
     "check_components",
     "check_flag",
@@ -39,6 +40,8 @@ __all__ = [
 Kind = TypeVar("Kind")
 #: The largest number of features for which a full-rank factor is learned.
 LARGEST_FULL = 5000
+#: Arguments for `validate_input` of samples that are learned from.
+SAMPLE_OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
 def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:

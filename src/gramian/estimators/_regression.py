@@ -12,7 +12,7 @@ from gramian.checks import FLOATS, check_number, validate_sense, validate_weight
 from gramian.columns import Columns
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
-from gramian.estimators._checks import resolve_rank, validate_input
+from gramian.estimators._checks import SAMPLE_OPTIONS, resolve_rank, validate_input
 from gramian.estimators._rank import is_auto
 from gramian.execution import execution_for
 from gramian.extremes import Extremes, extremes_of
@@ -93,12 +93,10 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         X,
         y,
         reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
         allow_nd=True,
         y_numeric=True,
         ensure_all_finite=not seen_later,
+        **SAMPLE_OPTIONS,
     )
     check_shape(X)
     execution = execution_for(X, estimator._resolve_execution(X))

@@ -12,7 +12,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from gramian.blocked import BlockedFeatures
 from gramian.checks import validate_weight
-from gramian.estimators._checks import check_components, check_labels_given, resolve_part, validate_input
+from gramian.estimators._checks import (
+    SAMPLE_OPTIONS,
+    check_components,
+    check_labels_given,
+    resolve_part,
+    validate_input,
+)
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
@@ -82,15 +88,15 @@ def validate_samples(
     `in_span` is True if the distance will be learned in the span of the samples, where that is smaller.
     With `checked` the samples, and labels if there are any, are validated already.
     """
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
+    options = {**SAMPLE_OPTIONS, "ensure_min_samples": 2}
     if supervision.from_labels:
         check_labels_given(learner, supervision.labels)
         if not checked:
-            X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
+            X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **options)
             supervision = with_labels(supervision, y)
         supervision = with_class_weight(supervision, learner.class_weight, reset)
     else:
-        X = X if checked else validate_input(learner, X, reset=reset, **kinds)
+        X = X if checked else validate_input(learner, X, reset=reset, **options)
         supervision = with_sign_weight(supervision, learner.class_weight)
     check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
     check_loss(learner.loss, supervision)

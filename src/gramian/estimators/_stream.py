@@ -13,6 +13,7 @@ from gramian.blocked import is_blocked
 from gramian.checks import as_numbers, check_size, validate_weight
 from gramian.estimators._blocks import close_own_cluster
 from gramian.estimators._checks import (
+    SAMPLE_OPTIONS,
     check_components,
     check_labels_given,
     check_metric_settings,
@@ -148,12 +149,11 @@ def join_weights(*chunks: Chunk | TupleChunk) -> Vector | None:
 
 def read_chunk(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Chunk:
     """Return validated samples, class labels and weights; one sample is enough."""
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-    X, y = validate_input(learner, X, y=y, reset=reset, **kinds)
-    return Chunk(X, y, read_weight(sample_weight, len(y)))
+    X, y = validate_input(learner, X, y=y, reset=reset, **SAMPLE_OPTIONS)
+    return Chunk(X, y, keep_weight(sample_weight, len(y)))
 
 
-def read_weight(sample_weight: Any, count: int) -> Vector | None:
+def keep_weight(sample_weight: Any, count: int) -> Vector | None:
     """Return weights (m,) as they are given, since those of several chunks must be comparable; None for none."""
     if sample_weight is None:
         return None
@@ -254,10 +254,9 @@ def can_learn(given: Any, n_samples: int, least: int) -> bool:
 
 def read_tuple_chunk(learner: Any, X: Any, given: Any, name: str) -> TupleChunk:
     """Return validated tuples, with the samples that occur in them; those of weight 0 are left out."""
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-    X = validate_input(learner, X, reset=is_new(learner), **kinds)
+    X = validate_input(learner, X, reset=is_new(learner), **SAMPLE_OPTIONS)
     valid = (replace(given, one_kind=True) if name == "pairs" else given).validate(X.shape[0])
-    weight = read_weight(given.sample_weight, count_rows(getattr(given, name)))
+    weight = keep_weight(given.sample_weight, count_rows(getattr(given, name)))
     rows, tuples = np.unique(getattr(valid, name), return_inverse=True)
     tuples = tuples.reshape(len(valid), -1)
     rest = (valid.y, valid.target, valid.sense) if name == "pairs" else ()
