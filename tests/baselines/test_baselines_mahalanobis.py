@@ -342,6 +342,14 @@ def test_itml_says_when_it_has_not_converged(iris):
         ITML().fit_pairs(iris[0], [[0, 1]], target=0.0, sense="at most")
 
 
+@pytest.mark.parametrize("model", [ITML(max_iter=1, random_state=0), LMNN(max_iter=1)], ids=class_name)
+def test_a_fit_that_did_not_converge_is_stored_where_warnings_are_errors(model, iris):
+    with pytest.raises(ConvergenceWarning, match="not converged after max_iter=1"):
+        model.fit(*iris)
+    assert (model.n_iter_, model.converged_) == (1, False)
+    assert model.transform(iris[0]).shape == (150, 4)
+
+
 # LEGO
 
 

@@ -13,6 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from gramian import MetricLearner, PSDRegressor
 from gramian.estimators._blend import average_distances, learn_from_start
 from gramian.estimators._choice import Tally, warn_if_idle
+from gramian.estimators._learning import most_iterations
+from gramian.estimators._rounds import STREAM_LENGTH
 from gramian.estimators._trial import in_single_precision, majorities
 from gramian.features import Array, Centred, Sparse
 from gramian.situation import Situation
@@ -194,6 +196,13 @@ def test_a_mean_counts_the_iterations_of_all_parts(wine):
     assert model.n_iter_ > 1.5 * alone.n_iter_
     assert model.factor_.shape == (13, 13)
     assert np.linalg.matrix_rank(model.factor_) == 13
+
+
+def test_a_fit_that_goes_on_expects_the_iterations_of_one_stage(wine):
+    X, y = wine
+    mean = LabelChoice(y).validate(len(X)).plans(13, 13)[0]
+    assert len(mean.parts) == 3
+    assert most_iterations(MetricLearner(), mean.last_stage(), resume=True) == STREAM_LENGTH
 
 
 def test_heavy_samples_count_as_fewer(rng):

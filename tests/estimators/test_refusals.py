@@ -146,6 +146,13 @@ def test_settings_of_kernels_are_numbers(model, setting, data):
             clone(model).set_params(kernel="poly", **{setting: value}).fit(*data)
 
 
+@pytest.mark.parametrize("setting", ["ridge", "max_iter", "n_epochs", "batch_size", "tol"])
+def test_settings_are_refused_before_the_eigenvectors_are_computed(setting, data, monkeypatch):
+    monkeypatch.setattr("gramian.estimators._input_kernel.InputKernel.decompose", None)
+    with pytest.raises(ValueError, match=f"^{setting}=-1 is not valid"):
+        KernelLearner(**{setting: -1}).fit(*data)
+
+
 def test_starts_with_a_row_for_each_sample_say_so(data):
     X, y = data
     with pytest.raises(ValueError, match=r"expected \(n_samples, rank\) = \(24, 2\)"):
@@ -362,7 +369,13 @@ def test_a_path_in_place_of_samples_is_refused(path):
 
 @pytest.mark.parametrize(
     "model",
-    [MetricLearner(2, balanced="no"), SubspaceTracker(2, center="x"), PSDRegressor(2, certificate="x")],
+    [
+        MetricLearner(2, balanced="no"),
+        SubspaceTracker(2, center="x"),
+        PSDRegressor(2, certificate="x"),
+        KernelLearner(2, certificate="x"),
+        SStressMDS(2, metric="euclidean", certificate="x"),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_flags_are_true_or_false(model, rng):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from gramian import PSDRegressor
 from gramian.estimators._base import check_finite
 from gramian.geometries import Polar
-from gramian.solvers import Ending, GradientDescent, Online, Result
+from gramian.solvers import Ending, GradientDescent, Journal, Online, Result
 
 from helpers import regression
 
@@ -313,10 +313,10 @@ def test_edge_cases_have_right_answers(rng):
 
 def test_online_that_ends_higher_than_it_began_warns():
     model = PSDRegressor(solver="online")
-    model.history_ = {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)}
+    model.history_, model.factor_ = {"cost": np.array([1.0, 2.0]), "gradient_norm": np.full(2, np.nan)}, np.eye(1)
     result = Result(None, 2.0, 1, Ending.EXHAUSTED, "", model.history_, stops=False)
     with pytest.warns(ConvergenceWarning, match=r"the cost rose from 1.00e\+00 to 2.00e\+00. Give smaller steps"):
-        model._warn(result)
+        model._warn(result, Journal())
 
 
 def test_a_seed_fixes_the_result(data):

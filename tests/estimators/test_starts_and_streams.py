@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from gramian import MetricLearner
 from gramian.estimators import _stream
+from gramian.solvers import Online
 from gramian.supervision import nearest_triplets
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -441,3 +442,14 @@ def test_bounds_of_duplicates_are_kept_for_one_sign_and_replaced_for_two(rng):
     assert model.bounds_ == (0, 0)
     assert model.partial_fit_pairs(X, others, np.ones(20, int)).bounds_ == (0, 0)
     assert model.partial_fit_pairs(X, others, np.tile([1, -1], 10)).bounds_.far > 0
+
+
+def test_a_rise_of_the_cost_is_judged_by_the_call_that_raised_it(rng):
+    """Costs below tol times that of W = 0 count as zero; with tol=1, those of the first call all do."""
+    X, pairs = rng.standard_normal((60, 3)), np.arange(60).reshape(-1, 2)
+    squared = np.sum((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2, axis=1)
+    solver = Online(batch_size=1, step_size=2.0, delay=1e6)
+    model = MetricLearner(init="identity", solver=solver, n_epochs=1, tol=1.0, random_state=0)
+    model.fit_pairs(X, pairs, target=squared).partial_fit_pairs(X, pairs, target=squared)
+    with pytest.warns(ConvergenceWarning, match="the cost rose from"):
+        model.set_params(tol=1e-6).partial_fit_pairs(X, pairs, target=squared * rng.uniform(0.8, 1.2, 30))

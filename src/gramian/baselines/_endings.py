@@ -18,6 +18,10 @@ class Cycles(NamedTuple):
 
     Attributes
     ----------
+    name : str
+        What a cycle is called.
+    parameter : str
+        The parameter that needs fewer cycles at lower values.
     n_iter : int
         The cycles so far.
     size : float
@@ -28,6 +32,8 @@ class Cycles(NamedTuple):
         None while the cycles go on.
     """
 
+    name: str
+    parameter: str
     n_iter: int = 0
     size: float = 0.0
     change: float = 0.0
@@ -45,7 +51,7 @@ class Cycles(NamedTuple):
             ending = Ending.CONVERGED
         elif n_iter >= max_iter:
             ending = Ending.EXHAUSTED
-        return Cycles(n_iter, size, change, ending)
+        return self._replace(n_iter=n_iter, size=size, change=change, ending=ending)
 
     def describe(self, max_iter: int) -> str:
         """Return the message why the cycles ended."""
@@ -59,20 +65,17 @@ def store_ending(learner: Any, ending: Ending, message: str) -> None:
     learner.converged_, learner.message_ = ending is Ending.CONVERGED, message
 
 
-def warn_unless_converged(learner: Any, cycles: Cycles, name: str, parameter: str) -> None:
-    """Issue a ConvergenceWarning that says how cycles, by their name, ended, unless their stopping rule holds.
-
-    `parameter` is the name of one that needs fewer cycles at lower values.
-    """
+def warn_unless_converged(learner: Any, cycles: Cycles) -> None:
+    """Issue a ConvergenceWarning that says how cycles ended, unless their stopping rule holds."""
     if cycles.ending is Ending.EXHAUSTED:
         warn_user(
-            f"not converged after max_iter={learner.max_iter} {name}: the last changed {cycles.change:.1e} of the "
-            f"duals. Raise max_iter or tol, or lower {parameter}.",
+            f"not converged after max_iter={learner.max_iter} {cycles.name}: the last changed {cycles.change:.1e} of "
+            f"the duals. Raise max_iter or tol, or lower {cycles.parameter}.",
             ConvergenceWarning,
         )
     elif cycles.ending is Ending.STUCK:
         warn_user(
-            f"stopped after {cycles.n_iter} {name}: {learner.message_}. Scale the features of X alike, or lower "
-            f"{parameter}.",
+            f"stopped after {cycles.n_iter} {cycles.name}: {learner.message_}. Scale the features of X alike, or lower "
+            f"{cycles.parameter}.",
             ConvergenceWarning,
         )

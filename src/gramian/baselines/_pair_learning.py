@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from gramian.baselines._endings import warn_unless_converged
 from gramian.checks import as_numbers, check_powers
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite
 from gramian.estimators._checks import LARGEST_FULL, restore_on_failure, validate_input
 from gramian.estimators._distance import calibrate_on_pairs
-from gramian.estimators._threshold import Calibration, resolve_calibration
+from gramian.estimators._threshold import Calibration, check_no_calibration, resolve_calibration
 from gramian.execution import one_blas_thread
 from gramian.supervision import GivenPairs, LabelPairs
 from gramian.supervision.checks import check_samples
@@ -25,13 +26,14 @@ __all__ = [
     "Constraints",
     "LearnsFromBounds",
     "LearnsFromLabels",
+    "LearnsOnline",
     "check_distinct_pairs",
     "learn_from_pairs",
     "resolve_constraints",
     "resolve_prior",
     "store_matrix",
     "symmetric_root",
-    "validate_samples",
+    "validate_dense",
 ]
 
 #: Arguments for `validate_data`: full matrices are learned in float64.
@@ -49,8 +51,9 @@ def learn_from_pairs(
     """Return the learner, fitted to given pairs (GivenPairs) or to pairs drawn by class labels (LabelPairs).
 
     The learner has three methods for it: `_check_settings()`, which raises a ValueError; `_learn(X, given, resume=)`,
-    from pairs of rows of X; and `_set_threshold_from(X, given, calibration, before)`, after learning from signs. If an
-    exception is raised, the learner is unchanged.
+    from pairs of rows of X, which returns the `Cycles` that may have to be warned of, or None; and
+    `_set_threshold_from(X, given, calibration, before)`, after learning from signs. If an exception is raised, the
+    learner is unchanged; a warning comes after what was learned is stored.
     """
     before = getattr(learner, "threshold_", None)
     with restore_on_failure(learner), one_blas_thread():
@@ -59,15 +62,17 @@ def learn_from_pairs(
         for name in ("threshold_",) if resume else ("threshold_", "bounds_"):
             vars(learner).pop(name, None)
         if supervision.from_labels:
-            samples, labels = validate_samples(learner, X, supervision.labels, reset=not resume)
+            samples, labels = validate_dense(learner, X, supervision.labels, reset=not resume)
             supervision = replace(supervision, labels=labels).validate(len(samples))
-            learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
+            cycles = learner._learn(samples, draw_in_random_order(supervision, learner.random_state), resume=resume)
         else:
-            samples = validate_samples(learner, X, reset=not resume)
+            samples = validate_dense(learner, X, reset=not resume)
             supervision = supervision.validate(len(samples))
-            learner._learn(samples, supervision, resume=resume)
+            cycles = learner._learn(samples, supervision, resume=resume)
             if supervision.has_signs:
                 learner._set_threshold_from(samples, supervision, calibration, before)
+    if cycles is not None:
+        warn_unless_converged(learner, cycles)
     return learner
 
 
@@ -105,10 +110,36 @@ class LearnsFromLabels:
         raise NotImplementedError
 
 
-def check_no_calibration(calibration_params: Any) -> None:
-    """Raise a ValueError if a calibration is asked for, but X holds samples."""
-    if calibration_params is not None:
-        raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+class LearnsOnline:
+    """The method `partial_fit` of learners of pairs that go on from call to call."""
+
+    n_constraints: int | None
+    preprocessor: Any
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Continue from what was learned, with pairs of new labelled samples, or of points.
+
+        The first call is equivalent to `fit(X, y)`. Later calls keep `bounds_`, if there are any.
+
+        Parameters
+        ----------
+        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
+            Samples, one per row; or the points themselves.
+        y : array, shape (n,) or (m,)
+            Class labels; for pairs +1 (same) and -1 (different).
+
+        Returns
+        -------
+        self
+        """
+        if holds_tuples(X, self.preprocessor):
+            return self.partial_fit_pairs(X, y=y)
+        X = samples_of_indices(X, self.preprocessor)
+        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
+
+    def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None) -> Self:
+        """Continue with pairs of samples."""
+        raise NotImplementedError
 
 
 class LearnsFromBounds:
@@ -189,7 +220,7 @@ class LearnsFromBounds:
         calibrate_on_pairs(self, X, given, calibration or Calibration(), before)
 
 
-def validate_samples(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+def validate_dense(learner: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
     """Return validated samples (n, d) in float64, and y if given."""
     checked = validate_input(learner, X, y, reset=reset, **INPUT_KINDS)
     d = learner.n_features_in_

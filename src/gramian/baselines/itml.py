@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from gramian._kernels.logdet_metric import itml_cycle
-from gramian.baselines._endings import Cycles, store_ending, warn_unless_converged
+from gramian.baselines._endings import Cycles, store_ending
 from gramian.baselines._pair_learning import (
     Constraints,
     LearnsFromBounds,
@@ -17,7 +17,7 @@ from gramian.baselines._pair_learning import (
     resolve_prior,
     store_matrix,
 )
-from gramian.checks import check_number, check_powers
+from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance
@@ -124,9 +124,8 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         check_number("max_iter", self.max_iter, least=1, integer=True)
         check_number("tol", self.tol, least=0)
 
-    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> None:
-        """Learn A from pairs of rows of X, and set the fitted attributes."""
-        check_powers("X", X, 2)
+    def _learn(self, X: Matrix, given: GivenPairs, *, resume: bool) -> Cycles:
+        """Learn A from pairs of rows of X, and set the fitted attributes; return how the cycles ended."""
         coordinates = Coordinates.with_same_matrix(X)
         if isinstance(self.prior, str) and self.prior == "covariance":
             # A prior that is made from the data follows its unit: then distances do not.
@@ -136,20 +135,21 @@ class ITML(LearnedDistance, LearnsFromBounds, BaseEstimator):
         scaled = replace(given, target_unit=coordinates.units.target)
         constraints, given = resolve_constraints(X, scaled, A, None)
         self.__dict__.update(given.summary())
-        self._project(A, constraints)
+        cycles = self._project(A, constraints)
         store_matrix(self, A, coordinates)
+        return cycles
 
-    def _project(self, A: Matrix, constraints: Constraints) -> None:
+    def _project(self, A: Matrix, constraints: Constraints) -> Cycles:
         """Project A (d, d), in place, cyclically onto the constraints until the dual variables converge."""
         X, first, second, target, sense = constraints
         if not (target > 0).all():
             raise ValueError("target is 0 for a pair of different samples. Give positive squared distances.")
         self.dual_, inverse = np.zeros(len(target)), 1 / target
-        cycles = Cycles()
+        cycles = Cycles("cycles", "gamma")
         while cycles.ending is None:
             moved = itml_cycle(X, first, second, sense, float(self.gamma), A, self.dual_, inverse)
             # The change is relative to the mean of the norms before and after.
             cycles = cycles.after(2 * moved, float(np.sum(np.abs(self.dual_))), max_iter=self.max_iter, tol=self.tol)
         self.n_iter_ = cycles.n_iter
         store_ending(self, cycles.ending, cycles.describe(self.max_iter))
-        warn_unless_converged(self, cycles, "cycles", "gamma")
+        return cycles

@@ -10,6 +10,7 @@ from gramian._kernels.logdet_metric import lego_pass
 from gramian.baselines._endings import store_ending
 from gramian.baselines._pair_learning import (
     LearnsFromBounds,
+    LearnsOnline,
     learn_from_pairs,
     resolve_constraints,
     resolve_prior,
@@ -20,15 +21,15 @@ from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance
 from gramian.estimators._threshold import resolve_calibration
 from gramian.solvers import Ending
-from gramian.supervision import GivenPairs, LabelPairs
+from gramian.supervision import GivenPairs
 from gramian.supervision.pairs import read_bounds
-from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
+from gramian.supervision.tuples import tuples_of_points
 from gramian.types import Matrix
 
 __all__ = ["LEGO"]
 
 
-class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
+class LEGO(LearnedDistance, LearnsFromBounds, LearnsOnline, BaseEstimator):
     """A full-rank Mahalanobis distance, learned online by one step for each violated pair.
 
     A step minimises D(A, A_t) + ½ η (zᵀAz - y)², where D is the LogDet divergence and y the target squared distance.
@@ -107,27 +108,6 @@ class LEGO(LearnedDistance, LearnsFromBounds, BaseEstimator):
         self.n_epochs = n_epochs
         self.preprocessor = preprocessor
         self.random_state = random_state
-
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Continue from the current A with pairs of new labelled samples, or of points.
-
-        The first call is equivalent to `fit` without `bounds` and `calibration_params`. Later calls keep `bounds_`.
-
-        Parameters
-        ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
-            Samples, one per row; or the points themselves.
-        y : array, shape (n,) or (m,)
-            Class labels; for pairs +1 (same) and -1 (different).
-
-        Returns
-        -------
-        self
-        """
-        if holds_tuples(X, self.preprocessor):
-            return self.partial_fit_pairs(X, y=y)
-        X = samples_of_indices(X, self.preprocessor)
-        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
 
     def partial_fit_pairs(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,7 +18,7 @@ from gramian.baselines._impostors import (
     merge_triplets,
     objective_on_triplets,
 )
-from gramian.baselines._pair_learning import validate_samples
+from gramian.baselines._pair_learning import validate_dense
 from gramian.checks import check_number
 from gramian.coordinates import Coordinates
 from gramian.estimators._base import check_finite, make_whitened_geometry
@@ -50,6 +50,20 @@ ROUND_LENGTH = 50
 TRIPLETS_IN_PART, TRIPLETS_IN_MEMORY = 2**20, 10_000_000
 #: Triplets whose distances differ by less than this number of margins are nearly violated.
 NEAR_MARGIN = 1.5
+
+
+class Minimised(NamedTuple):
+    """A factor (d, r), why the rounds ended, and by how much the last one changed or missed the objective."""
+
+    factor: Matrix
+    ending: Ending
+    change: float
+
+    def describe(self, max_iter: int) -> str:
+        """Return the message why the rounds ended."""
+        if self.ending is Ending.CONVERGED:
+            return "relative change of the objective, over all impostors, below tol"
+        return f"max_iter={max_iter} rounds done" if self.ending is Ending.EXHAUSTED else self.ending.value
 
 
 class LMNN(LearnedDistance, BaseEstimator):
@@ -176,7 +190,7 @@ class LMNN(LearnedDistance, BaseEstimator):
         with restore_on_failure(self), one_blas_thread():
             self._check_settings()
             self.__dict__.pop("threshold_", None)
-            X, y = validate_samples(self, samples_of_indices(X, self.preprocessor), y)
+            X, y = validate_dense(self, samples_of_indices(X, self.preprocessor), y)
             check_components(self.n_components, X.shape[1], Scaled())
             supervision = LabelTriplets(y, n_targets=self.n_neighbors, n_impostors=self.n_impostors).validate(len(X))
             execution = resolve_execution(self.n_jobs)
@@ -185,9 +199,11 @@ class LMNN(LearnedDistance, BaseEstimator):
             coordinates = Coordinates.of_distances(X, in_span=in_span, execution=execution)
             rng, labels = as_generator(self.random_state), supervision.labels
             situation = Situation(coordinates.features, rng, execution, coordinates, labels=labels)
-            factor = coordinates.to_user(self._minimise(situation, supervision))
-            self.components_ = check_finite(np.ascontiguousarray(factor.T))
+            found = self._minimise(situation, supervision)
+            self.components_ = check_finite(np.ascontiguousarray(coordinates.to_user(found.factor).T))
             self._n_features_out = len(self.components_)
+            store_ending(self, found.ending, found.describe(self.max_iter))
+        self._warn(found)
         return self
 
     def _check_settings(self) -> None:
@@ -197,8 +213,8 @@ class LMNN(LearnedDistance, BaseEstimator):
         check_number("mu", self.mu, least=0, strict=True, below=1)
         check_number("tol", self.tol, least=0)
 
-    def _minimise(self, situation: Situation, supervision: LabelTriplets) -> Matrix:
-        """Return the factor (d, r) that minimises the objective."""
+    def _minimise(self, situation: Situation, supervision: LabelTriplets) -> Minimised:
+        """Return the factor (d, r) that minimises the objective, and how the rounds ended."""
         features, labels = situation.features, supervision.labels
         active = supervision.search_all(features.dense(), situation)
         targets, start = find_target_pairs(active, len(labels)), self._compute_start(situation, active)
@@ -241,23 +257,17 @@ class LMNN(LearnedDistance, BaseEstimator):
                 active = merge_triplets([active, violated], len(labels))
         else:
             ending = Ending.EXHAUSTED
-        self._report_ending(ending, change)
-        return factor
+        return Minimised(factor, ending, change)
 
-    def _report_ending(self, ending: Ending, change: float) -> None:
-        """Set converged_ and message_; warn unless the stopping rule holds. `change` is that of the last objective."""
-        messages = {
-            Ending.CONVERGED: "relative change of the objective, over all impostors, below tol",
-            Ending.EXHAUSTED: f"max_iter={self.max_iter} rounds done",
-        }
-        store_ending(self, ending, messages.get(ending, ending.value))
-        if ending is Ending.EXHAUSTED:
+    def _warn(self, found: Minimised) -> None:
+        """Issue a ConvergenceWarning unless the stopping rule holds."""
+        if found.ending is Ending.EXHAUSTED:
             warn_user(
-                f"not converged after max_iter={self.max_iter} rounds: the last changed or missed {change:.1e} of an "
-                f"objective of {self.objective_:.1e}. Raise max_iter or tol.",
+                f"not converged after max_iter={self.max_iter} rounds: the last changed or missed {found.change:.1e} "
+                f"of an objective of {self.objective_:.1e}. Raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        elif ending is Ending.STUCK:
+        elif found.ending is Ending.STUCK:
             warn_user(
                 f"stopped after {self.n_iter_} rounds: {self.message_}. Scale the features of X alike.",
                 ConvergenceWarning,

@@ -160,7 +160,7 @@ class LogDetKL(KernelMap):
             self._check_settings(X.shape[0])
             kernel, rng = self._decompose(X), as_generator(self.random_state)
             sweeps = self._learn(X, kernel, draw_pairs(kernel, y, n_pairs, self.alpha, rng), rng)
-        warn_unless_converged(self, sweeps, "sweeps", "slack")
+        warn_unless_converged(self, sweeps)
         return self
 
     def fit_pairs(self, X: Any, pairs: Any, target: Any, sense: Any = None) -> Self:
@@ -188,7 +188,7 @@ class LogDetKL(KernelMap):
             if bad.size:
                 raise ValueError(f"target[{bad[0]}] = 0, but the distances stay positive. Give targets above 0.")
             sweeps = self._learn(X, self._decompose(X), constraints, as_generator(self.random_state))
-        warn_unless_converged(self, sweeps, "sweeps", "slack")
+        warn_unless_converged(self, sweeps)
         return self
 
     def _check_settings(self, n_samples: int) -> None:
@@ -233,7 +233,7 @@ class LogDetKL(KernelMap):
         share = 1 / (1 + 1 / self.slack)
         sense = constraints.sense.astype(np.int8)
         core, dual, order = np.eye(G.shape[1]), np.zeros(len(sense)), np.arange(len(sense))
-        sweeps = Cycles()
+        sweeps = Cycles("sweeps", "slack")
         while sweeps.ending is None:
             if self.shuffle:
                 rng.shuffle(order)

@@ -9,20 +9,26 @@ import scipy.linalg
 from sklearn.base import BaseEstimator
 
 from gramian.baselines._endings import store_ending
-from gramian.baselines._pair_learning import LearnsFromLabels, check_distinct_pairs, learn_from_pairs, store_matrix
+from gramian.baselines._pair_learning import (
+    LearnsFromLabels,
+    LearnsOnline,
+    check_distinct_pairs,
+    learn_from_pairs,
+    store_matrix,
+)
 from gramian.checks import check_number, check_powers
 from gramian.estimators._checks import check_n_constraints
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._threshold import Calibration, resolve_calibration
 from gramian.solvers import Ending
-from gramian.supervision import GivenPairs, LabelPairs
-from gramian.supervision.tuples import holds_tuples, samples_of_indices, tuples_of_points
+from gramian.supervision import GivenPairs
+from gramian.supervision.tuples import tuples_of_points
 from gramian.types import Matrix, Vector
 
 __all__ = ["POLA", "project_onto_cone", "project_onto_pair"]
 
 
-class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
+class POLA(LearnedDistance, LearnsFromLabels, LearnsOnline, BaseEstimator):
     """A Mahalanobis distance and a threshold b on its square, which separate near from far pairs by a margin of 1.
 
     The constraint of a pair with sign y is y (b - zᵀAz) >= 1. If it is violated, (A, b) is projected onto it, and then
@@ -113,30 +119,7 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         -------
         self
         """
-        X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
-        given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
-        return learn_from_pairs(self, X, given, calibration)
-
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Continue from the current (A, b) with pairs of new labelled samples, or of points.
-
-        The first call is equivalent to `fit` without `calibration_params`.
-
-        Parameters
-        ----------
-        X : array, shape (n, d); or pairs of points, shape (m, 2, d)
-            Samples, one per row; or the points themselves.
-        y : array, shape (n,) or (m,)
-            Class labels; for pairs +1 (same) and -1 (different).
-
-        Returns
-        -------
-        self
-        """
-        if holds_tuples(X, self.preprocessor):
-            return self.partial_fit_pairs(X, y=y)
-        X = samples_of_indices(X, self.preprocessor)
-        return learn_from_pairs(self, X, LabelPairs(y, self.n_constraints), resume=hasattr(self, "components_"))
+        return self._learn_from_signs(X, pairs, y, calibration_params)
 
     def partial_fit_pairs(self, X: Any, pairs: Any = None, y: Any = None, *, calibration_params: Any = None) -> Self:
         """Continue from the current (A, b) with new pairs; the first call is equivalent to `fit_pairs`.
@@ -157,9 +140,15 @@ class POLA(LearnedDistance, LearnsFromLabels, BaseEstimator):
         -------
         self
         """
+        return self._learn_from_signs(X, pairs, y, calibration_params, resume=hasattr(self, "components_"))
+
+    def _learn_from_signs(self, X: Any, pairs: Any, y: Any, calibration_params: Any, *, resume: bool = False) -> Self:
+        """Learn from pairs (m, 2) with signs (m,), of which one kind is enough."""
         X, pairs, y = tuples_of_points(X, pairs, y, self.preprocessor)
-        given, calibration = signed_pairs(pairs, y), optional_calibration(calibration_params, y)
-        return learn_from_pairs(self, X, given, calibration, resume=hasattr(self, "components_"))
+        if y is None:
+            raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
+        calibration = None if calibration_params is None else resolve_calibration(calibration_params, y)
+        return learn_from_pairs(self, X, GivenPairs(pairs, y=y, one_kind=True), calibration, resume=resume)
 
     def _check_settings(self) -> None:
         """Raise a ValueError that names the first invalid parameter."""
@@ -200,18 +189,6 @@ class Projected(NamedTuple):
 
     A: Matrix
     b: float
-
-
-def signed_pairs(pairs: Any, y: Any) -> GivenPairs:
-    """Return pairs with signs, of which one kind is enough; raise a ValueError without signs."""
-    if y is None:
-        raise ValueError("y is missing. Give +1 (near) or -1 (far) for each pair.")
-    return GivenPairs(pairs, y=y, one_kind=True)
-
-
-def optional_calibration(params: Any, y: Any) -> Calibration | None:
-    """Return the calibration that `calibration_params` asks for; None if it is None."""
-    return None if params is None else resolve_calibration(params, y)
 
 
 def project_onto_pair(A: Matrix, b: float, z: Vector, sign: int) -> Projected:

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian.certificate import Certificate, Certifier
-from gramian.checks import check_number
-from gramian.estimators._checks import check_callback, check_verbose, resolve_part
+from gramian.estimators._checks import check_callback, check_flag, check_solver_settings, check_verbose, resolve_part
 from gramian.estimators._html import html_of, mimebundle_of
 from gramian.estimators._online import is_online
+from gramian.estimators._rank import is_auto
 from gramian.estimators._setup import Setup
 from gramian.execution import Execution, Serial, resolve_execution
 from gramian.features import Features
@@ -41,8 +41,8 @@ class PSDEstimator(BaseEstimator):
     """Base class of estimators that minimise an objective over a geometry with a solver.
 
     Subclasses have the parameters geometry, solver, max_iter, tol, batch_size, n_epochs, n_jobs, random_state,
-    callback, checkpoint, checkpoint_every and verbose; fitting gives them factor_, n_iter_, converged_, message_,
-    history_ and timings_.
+    callback, checkpoint, checkpoint_every and verbose, and some have certificate; fitting gives them factor_, n_iter_,
+    converged_, message_, history_ and timings_.
     """
 
     geometry: str | Geometry
@@ -51,6 +51,7 @@ class PSDEstimator(BaseEstimator):
     tol: float
     batch_size: int
     n_epochs: int
+    certificate: bool = False
     n_jobs: int | Execution | None
     random_state: Any
     callback: Any
@@ -86,24 +87,23 @@ class PSDEstimator(BaseEstimator):
 
         An online solver given by name takes batch_size and a random seed.
         """
-        check_number("max_iter", self.max_iter, least=0, integer=True)
-        check_number("n_epochs", self.n_epochs, least=0, integer=True)
-        check_number("batch_size", self.batch_size, least=1, integer=True)
-        check_number("tol", self.tol, least=0)
         known = SOLVERS if auto is None else {"auto": SOLVERS[auto], **SOLVERS}
         solver = resolve_part("solver", self.solver, known, Solver)
         if isinstance(self.solver, str) and isinstance(solver, Online):
             return replace(solver, batch_size=self.batch_size, seed=int(rng.integers(2**31)))
         return solver
 
-    def _open_journal(self, cost_scale: float = 1.0, *, streaming: bool = False) -> Journal:
+    def _open_journal(self, *, streaming: bool = False) -> Journal:
         """Return the journal of one fit, or of one more call of partial_fit, with its clock started.
 
-        Ctrl-C ends a fit at the best point so far, unless it is to be resumed from a checkpoint.
+        Raises a ValueError that names the first invalid parameter among those that all estimators have. Ctrl-C ends a
+        fit at the best point so far, unless it is to be resumed from a checkpoint.
         """
+        check_solver_settings(self)
+        check_flag("certificate", self.certificate)
         check_verbose(self.verbose)
         check_callback(self.callback)
-        journal = Journal(self.callback, make_reporter(self.verbose), cost_scale)
+        journal = Journal(self.callback, make_reporter(self.verbose))
         journal.keeps_best = not streaming and self.checkpoint is None
         return journal
 
@@ -114,18 +114,18 @@ class PSDEstimator(BaseEstimator):
         iterations = iterations if at_most is None else min(iterations, at_most)
         if not solver.stops and at_most is None:
             journal.expect(iterations)
-        # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
-        share = max(self.tol, float(np.finfo(problem.dtype).eps))
-        self._zero_cost = share * journal.cost_scale * problem.value_at_zero
         return minimize(problem, solver, point, max_iter=iterations, tol=self.tol, journal=journal, **more)
 
-    def _certify(self, setup: Setup, result: Result, wanted: bool) -> None:
-        """Set certificate_ if it is wanted; else drop that of an earlier fit, and the ranks tried by it."""
+    def _certify(self, setup: Setup, result: Result) -> None:
+        """Set certificate_ if `certificate` is True or a rank was chosen; else drop that of an earlier fit.
+
+        The ranks that an earlier fit tried are dropped unless a rank was chosen.
+        """
+        auto = is_auto(getattr(self, "rank", getattr(self, "n_components", None)))
         self.__dict__.pop("certificate_", None)
-        rank = getattr(self, "rank", getattr(self, "n_components", None))
-        if not (isinstance(rank, str) and rank == "auto"):
+        if not auto:
             self.__dict__.pop("rank_path_", None)
-        if wanted:
+        if self.certificate or auto:
             with setup.journal.phase("certificate"):
                 certifier = Certifier(setup.problem, setup.coordinates, setup.journal.cost_scale)
                 self.certificate_ = certifier.certify(setup.problem.evaluate(result.point))
@@ -142,13 +142,15 @@ class PSDEstimator(BaseEstimator):
         """Return True if X has features, which can be scaled; False for a kernel or a matrix of distances."""
         return True
 
-    def _warn(self, result: Result, advice: str | None = None) -> None:
+    def _warn(self, result: Result, journal: Journal, advice: str | None = None) -> None:
         """Issue a ConvergenceWarning if a batch solver did not converge, or an online solver increased the cost."""
         scaling = ", or scale the features of X alike" if self._takes_features() else ""
         advice = f"Raise max_iter or tol{scaling}." if advice is None else advice
         cost, norm = self.history_["cost"], self.history_["gradient_norm"]
         if not result.stops:
-            if cost[-1] <= max(cost[0], getattr(self, "_zero_cost", 0.0)):
+            # A cost below this share of that of W = 0 counts as zero: it may rise and fall.
+            share = max(self.tol, float(np.finfo(self.factor_.dtype).eps))
+            if cost[-1] <= max(cost[0], share * journal.cost_at_zero):
                 return
             message = (
                 f"the cost rose from {cost[0]:.2e} to {cost[-1]:.2e}. Give smaller steps by "

@@ -67,7 +67,7 @@ def learn_parts(learner: MetricLearner, situation: Situation, plan: Plan, rank: 
     factor = average_distances(situation, [each.result.point.G for each in learned])
     message = f"mean of {len(learned)} distances: {worst.result.message}"
     result = replace(worst.result, point=learner._resolve_geometry().point(factor), message=message)
-    return Learned(result, worst.supervision, worst.planned)
+    return worst._replace(result=result)
 
 
 def average_distances(situation: Situation, factors: Sequence[Matrix]) -> Matrix:

@@ -8,15 +8,14 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gramian
 from gramian._checkpoints import Checkpoint, StreamCheckpoint, check_place, describe, differences
-from gramian._checkpoints.file import read_file
+from gramian._checkpoints.file import Stored, read_file
 from gramian.checks import check_number
-from gramian.progress import ProgressBar, ProgressPrinter
 from gramian.solvers import Journal
 from gramian.warn import warn_user
 
@@ -65,16 +64,12 @@ class FitCheckpoint:
         if estimator.checkpoint is None:
             return
         with journal.phase("checkpoint"):
-            header = describe_fit(estimator, data)
-            path = resolve_path(estimator, header)
-            check_place(path)
+            path, header, stored = find_place(estimator, data)
             session = Checkpoint(path, float(estimator.checkpoint_every), header, journal, rng)
-            if path.exists():
-                stored = read_file(path)
-                check_same_fit(path, stored.header, header)
+            if stored is not None:
                 session.load(stored, rng)
-        if session.resumed and isinstance(journal.reporter, ProgressPrinter | ProgressBar):
-            journal.reporter.note(f"resumed from {path}")
+        if session.resumed:
+            journal.note(f"resumed from {path}")
         self.session = journal.checkpoint = session
 
     def interrupt(self, error: BaseException) -> None:
@@ -108,14 +103,27 @@ def open_stream(estimator: Any, n_epochs: int) -> StreamCheckpoint | None:
     if getattr(estimator, "checkpoint", None) is None:
         return None
     check_checkpoint(estimator)
-    header = describe_fit(estimator, {"stream": f"{n_epochs} epochs"})
+    path, header, stored = find_place(estimator, {"stream": f"{n_epochs} epochs"})
+    return StreamCheckpoint(path, float(estimator.checkpoint_every), header, stored)
+
+
+class Place(NamedTuple):
+    """The path of the checkpoint of a fit, what the fit is made of, and the content of the file if there is one."""
+
+    path: Path
+    header: dict[str, Any]
+    stored: Stored | None
+
+
+def find_place(estimator: Any, data: dict[str, Any]) -> Place:
+    """Return where the checkpoint of a fit of this data is; raise a ValueError if the file is that of another fit."""
+    header = describe_fit(estimator, data)
     path = resolve_path(estimator, header)
     check_place(path)
-    stored = None
-    if path.exists():
-        stored = read_file(path)
+    stored = read_file(path) if path.exists() else None
+    if stored is not None:
         check_same_fit(path, stored.header, header)
-    return StreamCheckpoint(path, float(estimator.checkpoint_every), header, stored)
+    return Place(path, header, stored)
 
 
 def check_checkpoint(estimator: Any) -> None:

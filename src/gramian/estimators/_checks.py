@@ -21,6 +21,7 @@ from gramian.warn import warn_user
 
 __all__ = [
     "LARGEST_FULL",
+    "SAMPLE_OPTIONS",
     "check_callback",
     "check_components",
     "check_flag",
@@ -28,6 +29,7 @@ __all__ = [
     "check_metric_settings",
     "check_n_constraints",
     "check_scale",
+    "check_solver_settings",
     "resolve_part",
     "resolve_rank",
     "resolve_regularisation",
@@ -38,6 +40,8 @@ __all__ = [
 Kind = TypeVar("Kind")
 #: The largest number of features for which a full-rank factor is learned.
 LARGEST_FULL = 5000
+#: Arguments for `validate_input` of samples that are learned from.
+SAMPLE_OPTIONS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
 def validate_input(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -169,12 +173,18 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} is not valid. Choose True or False.")
 
 
+def check_solver_settings(estimator: Any) -> None:
+    """Raise a ValueError that names the first invalid parameter among those of the solver."""
+    for name in ("max_iter", "n_epochs"):
+        check_number(name, getattr(estimator, name), least=0, integer=True)
+    check_number("batch_size", estimator.batch_size, least=1, integer=True)
+    check_number("tol", estimator.tol, least=0)
+
+
 def check_metric_settings(learner: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of a MetricLearner."""
     for name in ("n_targets", "n_impostors", "n_rounds"):
         check_number(name, getattr(learner, name), least=1, integer=True)
-    for name in ("max_iter", "n_epochs"):
-        check_number(name, getattr(learner, name), least=0, integer=True)
     for name in ("pull", "regularisation", "regularization", "shrinkage"):
         value = getattr(learner, name)
         if not (isinstance(value, str) and value == "auto") and not (value is None and name == "regularization"):

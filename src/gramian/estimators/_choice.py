@@ -93,9 +93,9 @@ def choose_plan(
         # A mean goes on by one of its parts.
         learning = [plan for plan in plans if not (plan.idle or plan.parts)]
         plan = find_like(learning, learner.choice_.plan)
-        return Chosen(plan._replace(stages=plan.stages[-1:]), Choice(plan.name, learner.choice_.errors))
+        return Chosen(plan.last_stage(), Choice(plan.name, learner.choice_.errors))
     if len(plans) == 1 or keeps_plan:
-        return Chosen(plans[0]._replace(stages=plans[0].stages[-1:]) if keeps_plan else plans[0], None)
+        return Chosen(plans[0].last_stage() if keeps_plan else plans[0], None)
     assert situation.labels is not None
     labels, weight = np.unique(situation.labels, return_inverse=True)[1], supervision.sample_weight
     n, d = situation.features.shape

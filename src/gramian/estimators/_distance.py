@@ -35,15 +35,8 @@ NO_THRESHOLD = "no threshold is set. Call calibrate_threshold or set_threshold, 
 
 
 def judges_tuples(learner: Any) -> bool:
-    """Return True if a threshold is set, or if the learner is fitted to triplets or quadruplets.
-
-    Else raise an AttributeError, as `available_if` expects.
-    """
-    if hasattr(learner, "threshold_") or hasattr(learner, "tuple_size_"):
-        return True
-    raise AttributeError(
-        f"{NO_THRESHOLD} Class labels are predicted and scored by a classifier after the learner, in a pipeline."
-    )
+    """Return True if a threshold is set, or if the learner is fitted to triplets or quadruplets."""
+    return hasattr(learner, "threshold_") or hasattr(learner, "tuple_size_")
 
 
 def is_fitted(learner: Any) -> bool:
@@ -56,8 +49,15 @@ def is_fitted(learner: Any) -> bool:
 
 
 def may_judge_tuples(learner: Any) -> bool:
-    """Return True if the learner judges tuples or is not fitted yet: searches look for methods before they fit."""
-    return not is_fitted(learner) or judges_tuples(learner)
+    """Return True if the learner judges tuples or is not fitted yet: searches look for methods before they fit.
+
+    Else raise an AttributeError, as `available_if` expects.
+    """
+    if not is_fitted(learner) or judges_tuples(learner):
+        return True
+    raise AttributeError(
+        f"{NO_THRESHOLD} Class labels are predicted and scored by a classifier after the learner, in a pipeline."
+    )
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -302,7 +302,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def classes_(self) -> Vector:
         """The signs of tuples, -1 and +1: the distance is a classifier of them, of pairs by its threshold."""
-        if not (hasattr(self, "threshold_") or hasattr(self, "tuple_size_")):
+        if not judges_tuples(self):
             raise AttributeError(f"this {type(self).__name__} has no attribute 'classes_': {NO_THRESHOLD}")
         return np.array([-1, 1])
 
@@ -316,7 +316,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        if hasattr(self, "threshold_") or hasattr(self, "tuple_size_"):
+        if judges_tuples(self):
             # So that scikit-learn's scorers, for example "roc_auc", ask for the decision function.
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
         return tags

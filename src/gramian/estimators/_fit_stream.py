@@ -37,10 +37,11 @@ class LearnsFromStreams:
 
     @available_if(supports_streams)
     def fit_stream(self, batches: Any, *, n_epochs: int = 1, progress: bool | None = None) -> Self:
-        """Learn from an iterator of batches, one after the other, by `partial_fit`.
+        """Learn anew from an iterator of batches, one after the other, by `partial_fit`.
 
-        A batch is dropped after it was learned from. One from which nothing can be learned yet, such as samples of one
-        class, is kept until others come.
+        What was learned before is forgotten; call `partial_fit` to go on from it. A batch is dropped after it was
+        learned from. One from which nothing can be learned yet, such as samples of one class, is kept until others
+        come.
 
         With a `checkpoint`, the state is stored between batches. After an interruption, the same call goes through the
         batches that were learned from without learning again, and goes on from there.

@@ -210,8 +210,8 @@ def resolve_n_pairs(y: Vector, n_pairs: Any, alpha: Any = 0) -> int:
     return int(n_pairs)
 
 
-def check_rank(rank: Any, n_samples: int, also: tuple[str | None, ...] = ()) -> None:
-    """Raise a ValueError unless 1 <= rank <= n_samples; `also` are other values that are valid."""
-    check_number("rank", rank, least=1, integer=True, also=also)
+def check_rank(rank: Any, n_samples: int) -> None:
+    """Raise a ValueError unless 1 <= rank <= n_samples."""
+    check_number("rank", rank, least=1, integer=True)
     if rank > n_samples:
         raise ValueError(f"rank={rank} exceeds n_samples={n_samples}. Choose rank <= {n_samples}.")

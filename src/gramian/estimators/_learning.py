@@ -14,7 +14,7 @@ from gramian.estimators._checks import resolve_regularisation
 from gramian.estimators._online import is_online, learn_stream
 from gramian.estimators._penalties import Penalties, resolve_penalties
 from gramian.estimators._regression import Stream
-from gramian.estimators._rounds import describe_planned_end, resolve_loss, round_length
+from gramian.estimators._rounds import advice_on_rounds, describe_planned_end, resolve_loss, round_length
 from gramian.estimators._setup import Setup
 from gramian.geometries import Geometry
 from gramian.losses import Loss
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "WARM",
     "Call",
-    "Ended",
     "Learned",
     "Stage",
     "begin_stage",
@@ -91,18 +90,25 @@ class Call(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The result of the last stage, its supervision, and whether it ended after the planned number of iterations."""
+    """The result of the last stage, and its supervision.
+
+    Attributes
+    ----------
+    result : Result
+    supervision : Supervision
+    journal : Journal
+        That of the fit.
+    planned : bool
+        True if the stage ended after the planned number of iterations.
+    advice : str or None
+        What a warning that the stage did not converge advises; None for the usual advice.
+    """
 
     result: Result
     supervision: Supervision
+    journal: Journal
     planned: bool
-
-
-class Ended(NamedTuple):
-    """The result of a fit, and what a warning about it advises; None if its rounds ended as planned."""
-
-    result: Result
-    advice: list[str] | None
+    advice: str | None = None
 
 
 class Stage(NamedTuple):
@@ -224,16 +230,14 @@ def learn_by_plan(
     planned = bool(message) and result.stops
     if message:
         result = replace(result, message=message, ending=Ending.EXHAUSTED)
-    return Learned(result, begun.supervision, planned)
+    return Learned(result, begun.supervision, journal, planned, advice_on_rounds(begun.supervision, resume))
 
 
-def store_learned(
-    learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int, journal: Journal
-) -> None:
+def store_learned(learner: MetricLearner, learned: Learned, coordinates: Coordinates, rank: int) -> None:
     """Set the fitted attributes that come from what a plan learned."""
-    result, supervision, _ = learned
+    result, supervision = learned.result, learned.supervision
     coordinates = coordinates.with_target_unit(supervision.target_unit)
-    learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, journal)
+    learner._store_result(coordinates.to_user(with_rank(result.point.G, rank)), result, learned.journal)
     learner._stream = Stream.after(result, coordinates.units, learner._resolve_geometry())
     learner.components_ = np.ascontiguousarray(learner.factor_.T)
     learner._n_features_out = learner.factor_.shape[1]
@@ -254,16 +258,21 @@ def most_iterations(learner: MetricLearner, plan: Plan, resume: bool) -> int | N
     return sum(count * min(length or 0, most) for count, length in zip(rounds, lengths, strict=True))
 
 
-def compute_start(learner: MetricLearner, situation: Situation, rank: int, name: str) -> Matrix:
-    """Return the start (d, r), in the solver's coordinates; `name` is that of the plan, used if init="auto"."""
+def compute_start(learner: MetricLearner, situation: Situation, rank: int, usual: str) -> Matrix:
+    """Return the start (d, r), in the solver's coordinates.
+
+    `usual` is the name of the plan's start, which init="auto" stands for. Where that is "auto" too, it is the identity
+    at full rank, else by linear discriminants of labels, or by principal components without labels.
+    """
     n, d = situation.features.shape
     if learner.n_components is not None and rank > min(n, d):
         raise ValueError(
             f"n_components={rank} exceeds the {min(n, d)} directions that {n} samples span. Choose fewer, or give more "
             "samples."
         )
-    usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
-    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual if name == "auto" else name)
+    if usual == "auto":
+        usual = "identity" if rank == d else "pca" if situation.labels is None else "lda"
+    return resolve_start(learner.init, situation, rank, choices=START_NAMES, auto=usual)
 
 
 def with_rank(G: Matrix, rank: int) -> Matrix:

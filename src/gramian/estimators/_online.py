@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gramian.coordinates import data_unit_of
 from gramian.estimators._setup import Setup
 from gramian.geometries import Point
 from gramian.solvers import SOLVERS, Result, minimize
@@ -23,13 +22,11 @@ def forget_outcome(learner: Any, *, choice: bool, kept: bool) -> None:
         vars(learner).pop(name, None)
 
 
-def stream_unit(learner: Any, X: Any) -> float | None:
-    """Return the unit of the samples of a stream; None if samples (n, d) are on another scale, or there is none."""
+def stream_unit(learner: Any, own: float) -> float:
+    """Return the unit of the samples of a stream; their `own` if they are on another scale, or there is no stream."""
     stream = getattr(learner, "_stream", None)
-    if stream is None:
-        return None
-    change = stream.units.data / data_unit_of(X)
-    return stream.units.data if 1 / LARGEST_CHANGE <= change <= LARGEST_CHANGE else None
+    unit = own if stream is None else stream.units.data
+    return unit if 1 / LARGEST_CHANGE <= unit / own <= LARGEST_CHANGE else own
 
 
 def is_online(solver: Any) -> bool:

@@ -66,7 +66,7 @@ class RankTrial(NamedTuple):
     gap: float
 
 
-class Split(NamedTuple):
+class HeldOut(NamedTuple):
     """The problem of the measurements to learn from, and that of those held out."""
 
     learned: Problem
@@ -151,15 +151,15 @@ class RankSearch(NamedTuple):
         journal.passes += learned.passes + held_out.passes
         return RankChoice(factor.shape[1], factor, [step.trial(journal.cost_scale) for step in path])
 
-    def split(self) -> Split:
+    def split(self) -> HeldOut:
         """Return the problem of the measurements to learn from, and that of those held out; none has weight 0."""
         problem = self.setup.problem
         order = self.setup.rng.permutation(np.flatnonzero(problem.sampled.weight))
         m = len(order)
         if m == 1:
-            return Split(problem, problem)
+            return HeldOut(problem, problem)
         n_held = min(max(int(HELD_OUT * m), 1), m - 1)
-        return Split(take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held])))
+        return HeldOut(take_part(problem, np.sort(order[n_held:])), take_part(problem, np.sort(order[:n_held])))
 
     def walk(self, learned: Problem, held_out: Problem) -> Iterator[Step]:
         """Yield a solution of each rank from 1 on, until one is a global minimum."""

@@ -12,7 +12,7 @@ from gramian.checks import FLOATS, check_number, validate_sense, validate_weight
 from gramian.columns import Columns
 from gramian.coordinates import Coordinates, Units, column_spread, units_of_regression
 from gramian.estimators._base import make_whitened_geometry
-from gramian.estimators._checks import check_flag, resolve_rank, validate_input
+from gramian.estimators._checks import SAMPLE_OPTIONS, resolve_rank, validate_input
 from gramian.estimators._rank import is_auto
 from gramian.execution import execution_for
 from gramian.extremes import Extremes, extremes_of
@@ -86,7 +86,6 @@ class Stream(NamedTuple):
 
 def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *, reset: bool) -> Data:
     """Return the validated data of a fit, without the samples of weight 0."""
-    check_flag("certificate", estimator.certificate)
     # Entries of an array that are not finite are seen in its extremes: one pass over the data less.
     seen_later = reset and type(X) is np.ndarray and X.dtype in FLOATS and not is_map(X)
     X, y = validate_input(
@@ -94,12 +93,10 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, sense: Any, *,
         X,
         y,
         reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
         allow_nd=True,
         y_numeric=True,
         ensure_all_finite=not seen_later,
+        **SAMPLE_OPTIONS,
     )
     check_shape(X)
     execution = execution_for(X, estimator._resolve_execution(X))

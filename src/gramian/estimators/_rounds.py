@@ -12,7 +12,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from gramian.blocked import BlockedFeatures
 from gramian.checks import validate_weight
-from gramian.estimators._checks import check_components, check_labels_given, resolve_part, validate_input
+from gramian.estimators._checks import (
+    SAMPLE_OPTIONS,
+    check_components,
+    check_labels_given,
+    resolve_part,
+    validate_input,
+)
 from gramian.losses import LOSSES, Loss, Squared
 from gramian.solvers import Ending, Result
 from gramian.supervision import SUPERVISIONS, GivenPairs, Supervision
@@ -77,11 +83,11 @@ def supervise_by_labels(learner: Any, y: Any, sample_weight: Any = None, bounds:
 
 def read_samples(learner: Any, X: Any, supervision: Supervision, *, reset: bool) -> tuple[Any, Supervision]:
     """Return samples (n, d), an array or a sparse matrix, and their supervision; labels are read with the samples."""
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "ensure_min_samples": 2}
+    options = {**SAMPLE_OPTIONS, "ensure_min_samples": 2}
     if not supervision.from_labels:
-        return validate_input(learner, X, reset=reset, **kinds), supervision
+        return validate_input(learner, X, reset=reset, **options), supervision
     check_labels_given(learner, supervision.labels)
-    X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **kinds)
+    X, y = validate_input(learner, X, y=supervision.labels, reset=reset, **options)
     return X, with_labels(supervision, y)
 
 
@@ -246,10 +252,10 @@ def describe_planned_end(result: Result, supervision: Supervision, resume: bool)
     return f"{length} iterations{rounds}, as planned; no stopping rule held in the last"
 
 
-def advice_on_rounds(supervision: Supervision, resume: bool) -> list[str]:
-    """Return what to do about a round that ended early; nothing where there are no rounds."""
+def advice_on_rounds(supervision: Supervision, resume: bool) -> str | None:
+    """Return what to do about a round that ended early; None where there are no rounds."""
     length = round_length(supervision, resume)
     if length is None:
-        return []
+        return None
     others = [name for name in (supervision.rounds_parameter, "tol") if name]
-    return [f"Raise max_iter, of which a round takes {length} at most, or {', or '.join(others)}."]
+    return f"Raise max_iter, of which a round takes {length} at most, or {', or '.join(others)}."

@@ -13,9 +13,11 @@ from gramian.blocked import is_blocked
 from gramian.checks import as_numbers, check_size, validate_weight
 from gramian.estimators._blocks import close_own_cluster
 from gramian.estimators._checks import (
+    SAMPLE_OPTIONS,
     check_components,
     check_labels_given,
     check_metric_settings,
+    check_solver_settings,
     restore_on_failure,
     validate_input,
 )
@@ -147,13 +149,11 @@ def join_weights(*chunks: Chunk | TupleChunk) -> Vector | None:
 
 def read_chunk(learner: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Chunk:
     """Return validated samples, class labels and weights; one sample is enough."""
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-    X, y = validate_input(learner, X, y=y, reset=reset, **kinds)
-    check_size("X", extremes_of(X).largest, 2)
-    return Chunk(X, y, read_weight(sample_weight, len(y)))
+    X, y = validate_input(learner, X, y=y, reset=reset, **SAMPLE_OPTIONS)
+    return Chunk(X, y, keep_weight(sample_weight, len(y)))
 
 
-def read_weight(sample_weight: Any, count: int) -> Vector | None:
+def keep_weight(sample_weight: Any, count: int) -> Vector | None:
     """Return weights (m,) as they are given, since those of several chunks must be comparable; None for none."""
     if sample_weight is None:
         return None
@@ -175,28 +175,23 @@ def least_samples(learner: Any) -> int:
 
 
 def join_chunk(learner: Any, X: Any, y: Any, sample_weight: Any) -> Chunk:
-    """Return labelled samples of a stream together with those that the learner kept before.
-
-    Raises a ValueError if these would have to be kept, and are too many.
-    """
+    """Return labelled samples of a stream together with those that the learner kept before."""
     if is_blocked(X):
         raise ValueError("X is in blocks: partial_fit takes one block at a time, in memory. Call fit for all of them.")
     kept = learner.kept_
     chunk = read_chunk(learner, X, y, sample_weight, reset=is_new(learner))
-    chunk = chunk if kept is None else kept.join(chunk)
-    n = chunk.X.shape[0]
-    if n > MOST_KEPT and not chunk.suffices(least_samples(learner)):
-        raise ValueError(
-            f"{n} samples of the stream would have to be kept, more than {MOST_KEPT}: they have one class only, or a "
-            "single sample in every class. Shuffle the stream, so that a chunk has several classes."
-        )
-    return chunk
+    return chunk if kept is None else kept.join(chunk)
 
 
-def check_kept(learner: Any, n_features: int) -> None:
-    """Raise a ValueError if a learner cannot learn from the samples that it keeps, whatever batches follow."""
+def check_kept(learner: Any, X: Any, power: int) -> None:
+    """Raise a ValueError if a learner cannot learn from samples (n, d) that it keeps, whatever batches follow.
+
+    Learning takes entries of X to a power.
+    """
+    check_size("X", extremes_of(X).largest, power)
     check_metric_settings(learner)
-    check_components(learner.n_components, n_features, learner._resolve_geometry())
+    check_solver_settings(learner)
+    check_components(learner.n_components, X.shape[1], learner._resolve_geometry())
 
 
 def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -> Learner:
@@ -205,14 +200,15 @@ def continue_with_labels(learner: Learner, X: Any, y: Any, sample_weight: Any) -
         check_labels_given(learner, y)
         chunk = join_chunk(learner, X, y, sample_weight)
         supervision = supervise_by_labels(learner, chunk.y, chunk.sample_weight)
-        sufficient = chunk.suffices(least_samples(learner))
-        learner.kept_ = None if sufficient else chunk.own()
-        if not sufficient:
-            check_kept(learner, chunk.X.shape[1])
+        if not chunk.suffices(least_samples(learner)):
+            check_kept(learner, chunk.X, 2)
+            check_number_of_samples(chunk)
+            learner.kept_ = chunk.own()
             return learner
+        learner.kept_ = None
         check_metric_settings(learner)
-        ended = learner._learn(chunk.X, supervision, streaming=True)
-    return learner._end(ended)
+        learned = learner._learn(chunk.X, supervision, streaming=True)
+    return learner._end(learned)
 
 
 def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibration | None = None) -> Any:
@@ -227,14 +223,14 @@ def continue_with_tuples(learner: Any, X: Any, given: Any, calibration: Calibrat
         chunk = kept.pop(name).join(chunk) if name in kept else chunk
         supervision = chunk.supervise(given)
         if not can_learn(supervision, chunk.X.shape[0], least):
-            check_kept(learner, chunk.X.shape[1])
-            check_number_kept(chunk)
+            check_kept(learner, chunk.X, 4)
+            check_number_of_tuples(chunk)
             learner.kept_tuples_ = {**kept, name: chunk}
             return learner
         learner.kept_tuples_ = kept
         check_metric_settings(learner)
-        ended = learner._learn(chunk.X, supervision, calibration, streaming=True)
-    return learner._end(ended)
+        learned = learner._learn(chunk.X, supervision, calibration, streaming=True)
+    return learner._end(learned)
 
 
 def count_rows(X: Any) -> int:
@@ -260,18 +256,25 @@ def can_learn(given: Any, n_samples: int, least: int) -> bool:
 
 def read_tuple_chunk(learner: Any, X: Any, given: Any, name: str) -> TupleChunk:
     """Return validated tuples, with the samples that occur in them; those of weight 0 are left out."""
-    kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-    X = validate_input(learner, X, reset=is_new(learner), **kinds)
-    check_size("X", extremes_of(X).largest, 4)
+    X = validate_input(learner, X, reset=is_new(learner), **SAMPLE_OPTIONS)
     valid = (replace(given, one_kind=True) if name == "pairs" else given).validate(X.shape[0])
-    weight = read_weight(given.sample_weight, count_rows(getattr(given, name)))
+    weight = keep_weight(given.sample_weight, count_rows(getattr(given, name)))
     rows, tuples = np.unique(getattr(valid, name), return_inverse=True)
     tuples = tuples.reshape(len(valid), -1)
     rest = (valid.y, valid.target, valid.sense) if name == "pairs" else ()
     return TupleChunk(X[rows], tuples, None if weight is None else weight[weight > 0], *rest)
 
 
-def check_number_kept(chunk: TupleChunk) -> None:
+def check_number_of_samples(chunk: Chunk) -> None:
+    """Raise a ValueError if more than MOST_KEPT samples would have to be kept."""
+    if chunk.size > MOST_KEPT:
+        raise ValueError(
+            f"{chunk.size} samples of the stream would have to be kept, more than {MOST_KEPT}: they have one class "
+            "only, or a single sample in every class. Shuffle the stream, so that a chunk has several classes."
+        )
+
+
+def check_number_of_tuples(chunk: TupleChunk) -> None:
     """Raise a ValueError if more than MOST_KEPT tuples would have to be kept."""
     if len(chunk.tuples) > MOST_KEPT:
         raise ValueError(

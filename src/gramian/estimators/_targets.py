@@ -1,4 +1,4 @@
-"""A distance from continuous targets, in two steps: a wide one first, whose leading components start the one wanted."""
+"""Targets at the door of MetricLearner: in one step or two."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 from gramian.checks import check_number
 from gramian.types import Vector
 
-__all__ = ["Calibration", "best_threshold", "resolve_calibration"]
+__all__ = ["Calibration", "best_threshold", "check_no_calibration", "resolve_calibration"]
 
 STRATEGIES = ("accuracy", "balanced", "f_beta", "max_tpr", "max_tnr")
 #: The relative difference up to which values of F_beta in floating point are compared again, exactly.
@@ -53,6 +53,12 @@ class Calibration:
 def is_rate(value: Any) -> bool:
     """Return True for a number from 0 to 1."""
     return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1
+
+
+def check_no_calibration(params: Any) -> None:
+    """Raise a ValueError if `calibration_params` asks for a calibration, but X holds samples."""
+    if params is not None:
+        raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
 
 
 def resolve_calibration(params: Any, y: Any) -> Calibration:

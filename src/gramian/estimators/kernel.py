@@ -16,7 +16,7 @@ from gramian.estimators._base import PSDEstimator
 from gramian.estimators._blocks import close_own_cluster
 from gramian.estimators._checkpoint import checkpoint_of
 from gramian.estimators._checks import check_scale, resolve_rank, restore_on_failure
-from gramian.estimators._kernel_map import KernelMap, KernelPairs, check_rank, draw_pairs, resolve_n_pairs
+from gramian.estimators._kernel_map import KernelMap, KernelPairs, draw_pairs, resolve_n_pairs
 from gramian.estimators._rank import RankSearch, check_auto, is_auto
 from gramian.estimators._setup import Setup
 from gramian.execution import Execution, one_blas_thread
@@ -234,6 +234,13 @@ class KernelLearner(KernelMap, PSDEstimator):
             return self._input_kernel.decompose(X, int(self.rank))
         return self._input_kernel.decompose(X)
 
+    def _resolve_kernel(self, X: Any, given: DecomposedKernel | None, journal: Journal) -> DecomposedKernel:
+        """Return the decomposed kernel of the samples, or the given one; raise a ValueError if `ridge` is invalid."""
+        if self.ridge != "auto":
+            check_number("ridge", self.ridge, least=0, also=("auto",))
+        with journal.phase("kernel"):
+            return self._decompose(X) if given is None else self._check_decomposed(X, given)
+
     def fit(self, X: Any, y: Any, decomposed: DecomposedKernel | None = None) -> Self:
         """Learn from class labels: shrink distances within classes and enlarge those between classes, by α.
 
@@ -255,11 +262,10 @@ class KernelLearner(KernelMap, PSDEstimator):
             n_pairs = resolve_n_pairs(y, self.n_pairs, self.alpha)
             journal, rng = self._open_journal(), self._make_generator()
             checkpoint.open(journal, rng, X=X, y=y)
-            with journal.phase("kernel"):
-                kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
+            kernel = self._resolve_kernel(X, decomposed, journal)
             constraints = draw_pairs(kernel, y, n_pairs, self.alpha, rng)
             result = self._learn(X, kernel, constraints, validate_weight(None, n_pairs, X.dtype), rng, journal)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def fit_pairs(
@@ -298,10 +304,9 @@ class KernelLearner(KernelMap, PSDEstimator):
             weight = validate_weight(sample_weight, len(constraints.pairs), X.dtype, "pair")
             journal, rng = self._open_journal(), self._make_generator()
             checkpoint.open(journal, rng, X=X, weight=weight, **constraints._asdict())
-            with journal.phase("kernel"):
-                kernel = self._decompose(X) if decomposed is None else self._check_decomposed(X, decomposed)
+            kernel = self._resolve_kernel(X, decomposed, journal)
             result = self._learn(X, kernel, constraints, weight, rng, journal)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def _learn(
@@ -314,8 +319,6 @@ class KernelLearner(KernelMap, PSDEstimator):
         journal: Journal,
     ) -> Result:
         """Return the result of minimising, and set the fitted attributes."""
-        if self.ridge != "auto":
-            check_number("ridge", self.ridge, least=0, also=("auto",))
         n, dtype = X.shape[0], X.dtype
         weight = weight / weight.sum(dtype=np.float64).astype(dtype)
         # Fourth powers of distances can overflow in float32.
@@ -328,8 +331,8 @@ class KernelLearner(KernelMap, PSDEstimator):
         check_scale(geometry)
         setup = Setup(problem, solver, geometry, coordinates, journal, rng)
         start_of = partial(self._compute_start, setup, kernel)
-        rank, auto = self.rank, is_auto(self.rank)
-        if auto:
+        rank = self.rank
+        if is_auto(rank):
             check_auto("rank", self.init, solver, geometry)
             largest = min(len(kernel.values) if self.init == "kernel" else n, n - 1)
             choice = RankSearch(setup.with_own_generator(), max(largest, 1), start_of).choose()
@@ -337,7 +340,7 @@ class KernelLearner(KernelMap, PSDEstimator):
         with journal.phase("start"):
             start = start_of(rank)
         result = self._minimize(setup, geometry.point(start))
-        self._certify(setup, result, self.certificate or auto)
+        self._certify(setup, result)
         G = result.point.G
         self._store_result(coordinates.to_user(G - G.mean(axis=0)), result, journal)
         self.rank_ = self.factor_.shape[1]
@@ -351,8 +354,6 @@ class KernelLearner(KernelMap, PSDEstimator):
         """Return the start (n, r), centred if r < n: centring a square start would lower its rank."""
         problem, features = setup.problem, setup.problem.blocks[0].features
         n = problem.n_features
-        if rank is not None:
-            check_rank(rank, n, also=(None, "auto"))
         rank = resolve_rank(rank, n, setup.geometry, "n_samples")
         name = self.init if isinstance(self.init, str) else ""
         # At low rank, the first columns of the identity would depend on the first samples only.

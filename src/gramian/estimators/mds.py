@@ -202,7 +202,7 @@ class SStressMDS(PSDEstimator):
             journal = self._open_journal()
             known = self._read_matrix(X, sample_weight, journal, reset=True)
             result = self._embed(known, journal, checkpoint)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
@@ -244,9 +244,9 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self), checkpoint_of(self) as checkpoint:
-            known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(), checkpoint)
-        self._warn(result)
+            journal, known = self._open_journal(), self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
+            result = self._embed(known, journal, checkpoint)
+        self._warn(result, journal)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -274,7 +274,7 @@ class SStressMDS(PSDEstimator):
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
             journal = self._open_journal(streaming=True)
             result = self._embed(self._read_matrix(X, sample_weight, journal, reset=grown), journal, streaming=True)
-        self._warn(result)
+        self._warn(result, journal)
         return self
 
     def partial_fit_pairs(
@@ -298,9 +298,10 @@ class SStressMDS(PSDEstimator):
         self
         """
         with restore_on_failure(self), one_blas_thread(), close_own_cluster(self):
+            journal = self._open_journal(streaming=True)
             known = self._read_pairs(pairs, dissimilarity, n_samples, sample_weight)
-            result = self._embed(known, self._open_journal(streaming=True), streaming=True)
-        self._warn(result)
+            result = self._embed(known, journal, streaming=True)
+        self._warn(result, journal)
         return self
 
     def _takes_features(self) -> bool:
@@ -350,8 +351,7 @@ class SStressMDS(PSDEstimator):
         journal.cost_scale, rng = coordinates.cost_scale(Squared()), self._make_generator()
         if checkpoint is not None:
             checkpoint.open(journal, rng, **known._asdict())
-        solver = self._resolve_solver(rng)
-        problem = self._build_problem(scaled, coordinates)
+        solver, problem = self._resolve_solver(rng), self._build_problem(scaled, coordinates)
         setup = Setup(problem, solver, geometry, coordinates, journal, rng)
         if before is None and auto:
             check_auto("n_components", self.init, solver, geometry)
@@ -364,7 +364,7 @@ class SStressMDS(PSDEstimator):
                 start = journal.checkpoint.remember("start", compute, rng=rng)
         # A translation changes no distance, but it changes the metric of the geometry.
         result = self._minimize(setup, geometry.point(start - start.mean(axis=0)))
-        self._certify(setup, result, self.certificate or auto)
+        self._certify(setup, result)
         self._store_result(align(coordinates.to_user(result.point.G), before), result, journal)
         self.embedding_, self._dissimilarities, self.rank_ = self.factor_, known, self.factor_.shape[1]
         self.stress_ = float((max(result.cost, 0.0) / problem.value_at_zero) ** 0.5)

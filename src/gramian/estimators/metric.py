@@ -15,13 +15,13 @@ from gramian.estimators._checks import check_metric_settings, restore_on_failure
 from gramian.estimators._choice import Choice, choose_plan
 from gramian.estimators._distance import LearnedDistance, calibrate_on_pairs
 from gramian.estimators._fit_stream import LearnsFromStreams
-from gramian.estimators._learning import WARM, Call, Ended, load_factor, store_learned
+from gramian.estimators._learning import WARM, Call, Learned, load_factor, store_learned
 from gramian.estimators._online import forget_outcome, stream_unit
-from gramian.estimators._rounds import advice_on_rounds, read_samples, supervise_by_labels, validate_samples
+from gramian.estimators._rounds import read_samples, supervise_by_labels, validate_samples
 from gramian.estimators._scale import note_scale
 from gramian.estimators._stream import Chunk, TupleChunk, continue_with_labels, is_new
 from gramian.estimators._targets import learn_targets
-from gramian.estimators._threshold import Calibration
+from gramian.estimators._threshold import Calibration, check_no_calibration
 from gramian.estimators._tuples import LearnsFromTuples
 from gramian.execution import Execution, one_blas_thread
 from gramian.geometries import Geometry
@@ -272,8 +272,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         options = {"sample_weight": sample_weight, "bounds": bounds, "calibration_params": calibration_params}
         if holds_tuples(X, self.preprocessor):
             return self._fit_tuples(X, y, **options)
-        if calibration_params is not None:
-            raise ValueError("calibration_params is given, but X holds samples: a threshold is calibrated on pairs.")
+        check_no_calibration(calibration_params)
         X, y = name_target(samples_of_indices(X, self.preprocessor), y)
         y, sample_weight = gather_beside(X, y, sample_weight)
         return self._fit(X, supervise_by_labels(self, y, sample_weight, bounds))
@@ -327,13 +326,13 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         ):
             check_metric_settings(self)
             X, supervision = read_samples(self, X, supervision, reset=not streaming or is_new(self))
-            ended = self._learn(X, supervision, calibration, None if streaming else checkpoint, streaming=streaming)
-        return self._end(ended)
+            learned = self._learn(X, supervision, calibration, None if streaming else checkpoint, streaming=streaming)
+        return self._end(learned)
 
-    def _end(self, ended: Ended) -> Self:
-        """Warn, unless the fit ended as planned."""
-        if ended.advice is not None:
-            self._warn(ended.result, *ended.advice)
+    def _end(self, learned: Learned) -> Self:
+        """Warn if the fit did not converge, unless it ended as planned."""
+        if not learned.planned:
+            self._warn(learned.result, learned.journal, learned.advice)
         return self
 
     def _learn(
@@ -344,7 +343,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         checkpoint: FitCheckpoint | None = None,
         *,
         streaming: bool = False,
-    ) -> Ended:
+    ) -> Learned:
         """Learn in the rounds of the supervision from samples that were read, and set the fitted attributes."""
         call = Call(streaming, hasattr(self, "components_"), self.warm_start)
         resume = call.resumes
@@ -366,7 +365,8 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             start = self.factor_ if call.warm else None
             checkpoint.open(journal, rng, X=samples, supervision=supervision, warm_start=start)
         with journal.phase("coordinates"):
-            unit = stream_unit(self, samples) if resume else data_unit_of(samples, size)
+            unit = data_unit_of(samples, size)
+            unit = stream_unit(self, unit) if resume else unit
             coordinates = Coordinates.of_distances(samples, in_span=in_span, execution=execution, unit=unit)
         given = {"labels": supervision.labels, "signed": supervision.signed}
         situation = Situation(coordinates.features, rng, execution, coordinates, **given)
@@ -375,7 +375,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
             plan, choice = choose_plan(self, situation, supervision, rank, journal, keeps_plan=not call.anew)
         earlier = None if call.anew else load_factor(self, coordinates, warm=call.warm)
         learned = learn_plan(self, situation, plan, rank, journal, earlier, resume=resume)
-        store_learned(self, learned, coordinates, rank, journal)
+        store_learned(self, learned, coordinates, rank)
         if resume and bounds is not None:
             self.__dict__.setdefault("bounds_", bounds)
         self.message_ += WARM if call.warm else ""
@@ -386,7 +386,7 @@ class MetricLearner(LearnedDistance, LearnsFromTuples, LearnsFromStreams, PSDEst
         self.n_seen_ = len(supervision) + (self.n_seen_ if resume else 0)
         if supervision.has_signs:
             calibrate_on_pairs(self, samples, supervision, calibration or Calibration(), threshold if resume else None)
-        return Ended(learned.result, None if learned.planned else advice_on_rounds(learned.supervision, resume))
+        return learned
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # samples that are kept do not make it fitted

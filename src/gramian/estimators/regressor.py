@@ -278,12 +278,12 @@ class PSDRegressor(RegressorMixin, LearnsFromStreams, PSDEstimator):
             n_starts = getattr(self, "n_starts_", 1)
             if not streaming:
                 result, n_starts = self._try_starts(setup, result)
-            self._certify(setup, result, self.certificate or is_auto(self.rank))
+            self._certify(setup, result)
             self._store_call(coordinates.to_user(result.point.G), result, journal, streaming)
             self.n_starts_ = n_starts
             self._stream = Stream.after(result, coordinates.units, geometry)
         if not streaming:
-            self._warn(result)
+            self._warn(result, journal)
             if not bounded:
                 warn_if_zero_is_best(data)
         return self

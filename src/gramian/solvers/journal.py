@@ -62,6 +62,8 @@ class Journal:
         The seconds spent in each phase of work outside the iterations, by its name.
     passes : float
         The passes over the data in the minimisations that have ended.
+    cost_at_zero : float
+        The cost of W = 0 in the last minimisation, in the units of the user: beside it, a cost is large or small.
     checkpoint : Checkpoint
         Stores the state of the fit, if that is wanted.
     keeps_best : bool
@@ -83,7 +85,7 @@ class Journal:
         self.callback, self.reporter, self.cost_scale = callback, reporter, cost_scale
         self.records: list[Record] = []
         self.phases: dict[str, float] = {}
-        self.passes = 0.0
+        self.passes = self.cost_at_zero = 0.0
         self.checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
         self.keeps_best = False
         self._clock = perf_counter()

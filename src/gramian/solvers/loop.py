@@ -93,6 +93,7 @@ def minimize(
     # Upper bounds alone hold at W = 0. The cost of the start is then the scale of a perfect fit.
     with np.errstate(over="ignore", invalid="ignore"):
         scale = problem.value_at_zero or problem.evaluate(point).value
+        journal.cost_at_zero = journal.cost_scale * problem.value_at_zero
     perfect_cost = (tol if perfect is None else perfect) * scale
     loop = Loop(problem, solver, tol, perfect_cost, journal, problem.passes, max_iter)
     return journal.checkpoint.remember("minimise", partial(loop.run, point, growing, memory), problem=problem)

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     start : str
         The start of the first stage, as MetricLearner's `init`; used if `init` is "auto".
     rank : int or None
-        The rank at which a distance of full rank is learned; None for that of the fit.
+        The rank that is learned first; None for that of the fit.
     parts : tuple of Plan
         Plans whose distances are averaged. `stages` then only continue an earlier fit that has no `choice_`.
 
@@ -68,6 +68,10 @@ class Plan(NamedTuple):
     def idle(self) -> bool:
         """True if nothing is learned: the start is the result."""
         return self.stages[-1].round_length == 0
+
+    def last_stage(self) -> Plan:
+        """Return the plan of the last stage alone, without parts: that of a fit which goes on from an earlier one."""
+        return self._replace(stages=self.stages[-1:], parts=())
 
 
 class Supervision(ABC):
