@@ -192,10 +192,13 @@ class LabelTriplets(Supervision):
 
     def terms(self, situation: Situation, factor: Matrix, index: int = 0) -> list[Margins]:
         """Return the weighted mean over triplets of ½ max(0, margin - prediction)², with the pull of targets."""
-        seen, first = self.samples_of_round(situation, index), self.first
-        neighbours = seen.search(seen.situation.image(factor)) if index or first is None else first
         pull = PULL * self.lightness if isinstance(self.pull, str) else self.pull
-        return [margin_term(neighbours, pull, seen.supervision.sample_weight)]
+        if index or self.first is None:
+            seen = self.samples_of_round(situation, index)
+            return [margin_term(seen.search(seen.situation.image(factor)), pull, seen.supervision.sample_weight)]
+        # `begin` has searched: the samples need not be taken once more.
+        rows, weight = self.subset(index), self.sample_weight
+        return [margin_term(self.first, pull, weight if weight is None or rows is None else weight[rows])]
 
     @property
     def lightness(self) -> float:
