@@ -219,6 +219,13 @@ def test_plans_are_found_at_every_rank():
     assert find_plan(choice, "neighbourhoods", 5, 5).name == "neighbourhoods from discriminants"
 
 
+def test_folds_of_few_samples_have_the_plans_of_a_fit_in_their_span(rng):
+    X, y = rng.standard_normal((30, 100)), np.arange(30) % 3
+    path = fit_path(LabelTask(X, y, 5), MetricLearner(random_state=0), np.arange(30), [2], {2: "triplets"}, warm=True)
+    alone = MetricLearner(2, constraints="triplets", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(next(path).learner.factor_, alone.factor_)
+
+
 def test_without_a_choice_no_plan_is_tried(wine, monkeypatch):
     monkeypatch.setattr(MetricLearner, "fit_supervised", None)
     assert choose_plans(LabelTask(*wine, 5), TRIPLETS, np.arange(178), [5, 1]) == {}

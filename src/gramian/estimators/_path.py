@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -232,6 +233,8 @@ def fit_path(
         True starts every rank above 3, but the first, from the solution of the rank before, and learns more briefly.
     """
     X = task.samples(rows)
+    # Few dense samples are learned from in their span.
+    size = X.shape[1] if scipy.sparse.issparse(X) else min(X.shape)
     factor: Matrix | None = None
     # Samples that are fewer than their features are learned from in their span, which a given start would leave.
     warm = warm and task.warm and X.shape[0] > X.shape[1]
@@ -242,7 +245,7 @@ def fit_path(
         start = None
         if factor is not None and (rank is None or rank > LOW):
             start = reduce_factor(factor, X, rank)
-        stages = find_plan(supervision, plans.get(rank), X.shape[1] if rank is None else rank, X.shape[1])
+        stages = find_plan(supervision, plans.get(rank), size if rank is None else rank, size)
         task.fit(own, X, stages, start, rows)
         factor = own.factor_ if warm else None
         yield Trained(own, perf_counter() - begin)
