@@ -167,6 +167,10 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
         known = column.dropna()
         if len(known) == 0:
             continue
+        if all(isinstance(cell, bool) for cell in known):
+            # pandas has truth values with missing ones as objects.
+            frame[name] = column.map({True: 1.0, False: 0.0}).astype(np.float64)
+            continue
         if all(type(cell) is date for cell in known):
             frame[name] = np.array(
                 [None if gone else day for day, gone in zip(column, column.isna(), strict=True)], DAYS
@@ -177,7 +181,7 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
             continue
         numbers = pd.to_numeric(known, errors="coerce")
         share = float(numbers.notna().mean())
-        if share == 1 and not any(isinstance(cell, bool) for cell in known):
+        if share == 1:
             frame[name] = pd.to_numeric(column, errors="coerce")
         elif share >= MOSTLY or name in reading.numbers:
             position = int(np.flatnonzero(numbers.isna().to_numpy())[0])
