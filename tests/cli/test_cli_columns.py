@@ -1,12 +1,20 @@
 """Columns of files mean the same at a fit and later, whatever their types and missing cells."""
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file
+
+import gramian
 
 pytest.importorskip("typer")
 from gramian.cli.app import run
-from gramian.cli.tables import Reading, load_table
+from gramian.cli.reading import Reading
+from gramian.cli.tables import load_table
 
 FAST = ("--constraints", "triplets")
 
@@ -36,3 +44,24 @@ def test_truth_values_may_be_missing(kind, here):
         for other in ("some", "full"):
             assert run(["transform", "model.skops", f"{other}.{kind}", "-o", f"{fitted}-{other}.csv"]) == 0
             assert pd.read_csv(f"{fitted}-{other}.csv")["z1"].notna().all()
+
+
+@pytest.mark.parametrize(("base", "ending"), [(0, "svm"), (1, "svm"), (0, "svm.GZ")])
+def test_columns_of_svmlight_count_as_at_the_fit(base, ending, here, capfd):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) + 3 * np.eye(2, 4)[np.arange(60) % 2]
+    files = {"all": X, "rest": X * [0, 1, 1, 1]}
+    for name, samples in files.items():
+        dump_svmlight_file(samples, np.arange(60) % 2, f"{name}.svm", zero_based=base == 0)
+        if ending != "svm":
+            Path(f"{name}.{ending}").write_bytes(gzip.compress(Path(f"{name}.svm").read_bytes()))
+    assert run(["fit", f"all.{ending}", "-r", "1", *FAST]) == 0
+    assert f"The columns of all.{ending} count from {base}" in capfd.readouterr().err
+    model = gramian.load("model.skops")
+    for name, samples in files.items():
+        assert run(["transform", "model.skops", f"{name}.{ending}", "-o", "map.csv"]) == 0
+        np.testing.assert_allclose(pd.read_csv("map.csv"), model.transform(csr_matrix(samples)), atol=1e-5)
+    if base:
+        dump_svmlight_file(X, np.zeros(60), "zero.svm", zero_based=True)
+        assert run(["transform", "model.skops", "zero.svm", "-o", "map.csv"]) == 1
+        assert "zero.svm has a column 0, but columns count from 1" in capfd.readouterr().err

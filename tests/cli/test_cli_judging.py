@@ -19,7 +19,7 @@ from cli_files import write_files
 pytest.importorskip("typer")
 from gramian.cli.app import run
 from gramian.cli.judging import as_texts, judge_model
-from gramian.cli.tables import Reading
+from gramian.cli.reading import Reading
 
 FAST = ("--constraints", "triplets")
 

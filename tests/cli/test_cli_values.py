@@ -14,8 +14,9 @@ from gramian.cli.app import run
 from gramian.cli.embedding import read_numbers
 from gramian.cli.formats import Block
 from gramian.cli.models import fit_preparation
+from gramian.cli.reading import Reading
 from gramian.cli.screen import print_table
-from gramian.cli.tables import Reading, load_table
+from gramian.cli.tables import load_table
 
 FAST = ("--constraints", "triplets")
 

@@ -129,7 +129,7 @@ def fit(
 ) -> None:
     """Learn a distance from a file, and save it with all that prepares the columns."""
     from gramian.cli.fitting import Request, fit_file
-    from gramian.cli.tables import Reading
+    from gramian.cli.reading import Reading
 
     reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     way = constraints.value
@@ -153,7 +153,7 @@ def transform(
 ) -> None:
     """Map rows to their few numbers, z1, z2, ...; plain distances of these are the learned ones."""
     from gramian.cli.mapping import map_file
-    from gramian.cli.tables import Reading
+    from gramian.cli.reading import Reading
 
     map_file(model, data, out, keep or [], Reading(encoding=encoding))
 
@@ -181,7 +181,7 @@ def neighbours(
 ) -> None:
     """Find the nearest rows in the learned distance."""
     from gramian.cli.mapping import find_neighbours
-    from gramian.cli.tables import Reading
+    from gramian.cli.reading import Reading
 
     find_neighbours(model, data, queries, row or [], count, out, Reading(encoding=encoding))
 
@@ -215,7 +215,7 @@ def evaluate(
     """Compare with plain distance, PCA, LDA and NCA by cross-validation; or judge a saved model on other rows."""
     from gramian.cli.comparing import evaluate_file
     from gramian.cli.judging import judge_model
-    from gramian.cli.tables import Reading
+    from gramian.cli.reading import Reading
 
     reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     check_evaluation(context, data, rows, train)
@@ -283,7 +283,7 @@ def report(
 ) -> None:
     """Write a page on a model: map, neighbours, confusion, features, and why."""
     from gramian.cli.inspecting import report_file
-    from gramian.cli.tables import Reading
+    from gramian.cli.reading import Reading
 
     reading = Reading(target=target, max_rows=max_rows, seed=seed, encoding=encoding)
     report_file(model, data, out, test, image_shape, title, reading)

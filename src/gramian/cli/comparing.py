@@ -17,8 +17,9 @@ from sklearn.preprocessing import FunctionTransformer
 from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake
 from gramian.cli.models import fit_preparation
+from gramian.cli.reading import Reading
 from gramian.cli.screen import counting, note, print_table
-from gramian.cli.tables import Reading, check_labels, knows_labels, load_table
+from gramian.cli.tables import check_labels, knows_labels, load_table
 from gramian.estimators import MetricLearner
 from gramian.execution import one_blas_thread
 from gramian.types import Matrix, Vector

@@ -17,10 +17,9 @@ from gramian.cli.formats import kind_of, read_blocks
 from gramian.cli.identifiers import point_out_identifiers
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import fit_preparation, report_unseen, with_kinds, without_settings
+from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import counting, note, say
 from gramian.cli.tables import (
-    Reading,
-    Table,
     check_labels,
     knows_labels,
     load_table,
@@ -142,7 +141,7 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
         note("The labels are left out of the samples, and not learned from: pairs or triplets are.")
     point_out_identifiers(table.X)
     with counting("preparing the columns", 1) as bar:
-        preparation = fit_preparation(table.X, request.reading)
+        preparation = fit_preparation(table.X, request.reading, table.zero_based)
         X = preparation.transform(table.X)
         bar.advance(1)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.result_type(X.dtype, np.float32))

@@ -12,8 +12,9 @@ import numpy as np
 from gramian.cli.mapping import check_width
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import learner_of, load_model, reading_of, report_unseen
+from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import counting, print_table, say
-from gramian.cli.tables import Reading, Table, load_table
+from gramian.cli.tables import load_table
 from gramian.execution import one_blas_thread
 from gramian.files import read_header
 from gramian.report import write_report

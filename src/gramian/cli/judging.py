@@ -15,8 +15,9 @@ from gramian.cli.inspecting import read_for
 from gramian.cli.mapping import search
 from gramian.cli.mistakes import Mistake
 from gramian.cli.models import learner_of, load_model
+from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import note, print_table
-from gramian.cli.tables import Reading, Table, check_labels, knows_labels
+from gramian.cli.tables import check_labels, knows_labels
 from gramian.execution import one_blas_thread
 from gramian.types import Matrix, Vector
 

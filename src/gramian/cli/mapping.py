@@ -16,8 +16,9 @@ import numpy as np
 from gramian.cli.formats import kind_of, open_parquet, read_blocks
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import load_model, reading_of, report_unseen
+from gramian.cli.reading import Reading
 from gramian.cli.screen import print_table, say
-from gramian.cli.tables import Reading, load_table, mend_columns
+from gramian.cli.tables import load_table, mend_columns
 from gramian.types import Matrix, Vector
 
 __all__ = ["OUTPUTS", "find_neighbours", "map_file"]

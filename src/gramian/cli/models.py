@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gramian.cli.formats import column_names, kind_of
 from gramian.cli.mistakes import Mistake
+from gramian.cli.reading import Reading
 from gramian.cli.screen import note
-from gramian.cli.tables import Reading
 from gramian.estimators import MetricLearner, MetricLearnerCV
 from gramian.files import load
 
@@ -35,6 +35,8 @@ __all__ = [
 MOST_CATEGORIES = 40
 #: The largest rounding error of a column in float32, as a share of its standard deviation.
 LARGEST_LOSS = 1e-4
+#: The attribute of the first step of a model that tells whether columns in the format of svmlight count from 0.
+BASE = "zero_based_"
 
 
 def make_preparation(X: Any, texts: list[str] | None = None, seed: int = 0) -> Pipeline:
@@ -71,15 +73,21 @@ def loses_digits(column: Any) -> bool:
         return bool(len(values)) and bool(np.isinf(lost) or lost > LARGEST_LOSS * values.std())
 
 
-def fit_preparation(X: Any, reading: Reading) -> Pipeline:
-    """Return the fitted steps before a learner; columns without values are reported, and left out."""
+def fit_preparation(X: Any, reading: Reading, zero_based: bool | None = None) -> Pipeline:
+    """Return the fitted steps before a learner; columns without values are reported, and left out.
+
+    `zero_based` tells of samples in the format of svmlight whether their columns count from 0: the steps keep it.
+    """
     if not issparse(X):
         report_empty_columns(X)
     with warnings.catch_warnings():
         # Columns without values are reported above, in words of ours.
         warnings.filterwarnings("ignore", message="Skipping features without any observed values")
         warnings.filterwarnings("ignore", message=".*could not be parsed.*|.*Could not infer format.*")
-        return make_preparation(X, reading.texts, reading.seed).fit(X)
+        preparation = make_preparation(X, reading.texts, reading.seed).fit(X)
+    if zero_based is not None:
+        setattr(preparation.steps[0][1], BASE, zero_based)
+    return preparation
 
 
 def report_empty_columns(X: Any) -> None:
@@ -151,7 +159,7 @@ def reading_of(model: Any, path: Path, reading: Reading) -> Reading:
     if kind in ("npz", "svmlight"):
         if names is not None:
             raise Mistake(f"The model has learned from a table with columns; {path} has none. Give CSV or Parquet.")
-        return reading
+        return replace(reading, zero_based=getattr(first, BASE, None))
     if names is None:
         raise Mistake(f"The model has learned from columns without names; {path} has names. Give an NPZ file.")
     wanted = [str(name) for name in names]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.cli.arrays import load_arrays, load_svmlight
 from gramian.cli.formats import column_names, kind_of, read_blocks
-from gramian.cli.mistakes import Mistake, words_of
+from gramian.cli.mistakes import Mistake
+from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import note
 from gramian.types import Vector
 
-__all__ = ["Reading", "Table", "check_labels", "knows_labels", "load_table", "mend_columns", "parse_labels"]
+__all__ = ["check_labels", "knows_labels", "load_table", "mend_columns", "parse_labels"]
 
 #: A column of text in which at least this share of the cells are numbers is a column of numbers with a mistake.
 MOSTLY = 0.9
@@ -27,37 +28,6 @@ FEW_CLASSES = 10
 MANY_CLASSES = 50
 #: The type of columns of dates: it holds those of all years.
 DAYS = "datetime64[s]"
-
-
-class Table(NamedTuple):
-    """Samples, their labels or None, the numbers of their rows in the file, and how many rows the file has."""
-
-    X: Any
-    y: Vector | None
-    rows: Vector
-    n_rows: int
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a file is read.
-
-    `target` is the column of labels, None for none; `columns` are the columns of samples, None for all others but those
-    in `drop`; `texts` are columns that are read as text, `numbers` and `dates` columns that must be such; `max_rows` is
-    the number of random rows that are kept, 0 for all. Rows without a label are left out unless `keep_unlabelled`.
-    """
-
-    target: str | None = None
-    columns: list[str] | None = None
-    drop: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    numbers: list[str] = field(default_factory=list)
-    dates: list[str] = field(default_factory=list)
-    max_rows: int = 0
-    seed: int = 0
-    encoding: str = "utf8"
-    quiet: bool = False
-    keep_unlabelled: bool = False
 
 
 def load_table(path: Path, reading: Reading) -> Table:
@@ -256,7 +226,7 @@ def drop_unlabelled(path: Path, table: Table) -> Table:
         raise Mistake(f"No row of {path} has a label. Check --target.")
     note(f"{np.count_nonzero(~known)} rows without a label are left out.")
     X = table.X[known].reset_index(drop=True) if hasattr(table.X, "iloc") else table.X[known]
-    return Table(X, plain_labels(table.y[known]), table.rows[known], table.n_rows)
+    return table._replace(X=X, y=plain_labels(table.y[known]), rows=table.rows[known])
 
 
 def plain_labels(labels: Vector) -> Vector:
@@ -289,51 +259,6 @@ def has_decimals(classes: Vector) -> bool:
     except ValueError:
         return False
     return bool((numbers != np.round(numbers)).any())
-
-
-def sample_rows(n: int, reading: Reading) -> Vector:
-    """Return the random rows that are kept of n, in their order."""
-    if not reading.max_rows or n <= reading.max_rows:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(reading.seed).permutation(n)[: reading.max_rows])
-
-
-def load_arrays(path: Path, reading: Reading) -> Table:
-    """Return the arrays X and y of an NPZ file; another name of y is `--target`."""
-    import zipfile
-
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        why = words_of(error)
-        raise Mistake(f"{path} is not a file of plain arrays, or was cut while it was written: {why}.") from error
-    if "X" not in arrays:
-        raise Mistake(f"{path} has no array X, but {', '.join(arrays) or 'none'}. Save it by np.savez(path, X=X, y=y).")
-    X, name = arrays["X"], reading.target or "y"
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise Mistake(f"X in {path} has shape {X.shape} and type {X.dtype}; expected numbers in rows and columns.")
-    if reading.target and name not in arrays:
-        raise Mistake(f"{path} has no array {name!r}. It has: {', '.join(arrays)}.")
-    labels = arrays.get(name)
-    if labels is not None and labels.shape != (len(X),):
-        raise Mistake(f"{name} in {path} has shape {labels.shape}; expected ({len(X)},), a label for each row of X.")
-    rows = sample_rows(len(X), reading)
-    return Table(X[rows], None if labels is None else labels[rows], rows, len(X))
-
-
-def load_svmlight(path: Path, reading: Reading) -> Table:
-    """Return the sparse samples and the labels of a file in the format of svmlight."""
-    from sklearn.datasets import load_svmlight_file
-
-    try:
-        X, y = load_svmlight_file(str(path))
-    except (ValueError, OverflowError) as error:
-        raise Mistake(f"{path} is not in svmlight's format, 'label column:value ...': {error}.") from error
-    if (y == np.round(y)).all():
-        y = y.astype(np.int64)
-    rows = sample_rows(X.shape[0], reading)
-    return Table(X[rows], y[rows], rows, X.shape[0])
 
 
 def knows_labels(path: Path) -> bool:
