@@ -1,6 +1,7 @@
 """Columns of files mean the same at a fit and later, whatever their types and missing cells."""
 
 import gzip
+from datetime import time
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +66,14 @@ def test_columns_of_svmlight_count_as_at_the_fit(base, ending, here, capfd):
         dump_svmlight_file(X, np.zeros(60), "zero.svm", zero_based=True)
         assert run(["transform", "model.skops", "zero.svm", "-o", "map.csv"]) == 1
         assert "zero.svm has a column 0, but columns count from 1" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_of_day_are_the_same_categories_later(kind, here, capfd):
+    texts = ["08:15", "12:30", "17:00"] * 20
+    frame = labelled().assign(at=texts if kind == "csv" else [time.fromisoformat(text) for text in texts])
+    getattr(frame, f"to_{kind}")(f"data.{kind}", index=False)
+    assert run(["fit", f"data.{kind}", "-t", "label", "-r", "1", *FAST]) == 0
+    assert run(["transform", "model.skops", f"data.{kind}", "--keep", "at", "-o", "map.csv"]) == 0
+    assert "has not learned" not in capfd.readouterr().err
+    assert pd.read_csv("map.csv", dtype=str)["at"][:3].tolist() == [str(cell) for cell in frame["at"][:3]]

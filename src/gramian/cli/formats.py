@@ -106,11 +106,14 @@ def open_parquet(path: Path) -> Any:
 
 def parquet_blocks(path: Path, columns: list[str] | None, texts: list[str], quiet: bool) -> Iterator[Block]:
     """Yield the rows of a Parquet file in blocks."""
+    import pyarrow as pa
+
     file, start = open_parquet(path), 0
     with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
+        times = [field.name for field in file.schema_arrow if pa.types.is_time(field.type)]
         for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
             frame = batch.to_pandas()
-            for name in set(texts) & set(frame.columns):
+            for name in {*texts, *times} & set(frame.columns):
                 frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
             yield Block(frame, start)
             start += batch.num_rows
@@ -204,12 +207,15 @@ def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding
 
 
 def type_of(found: Any) -> Any:
-    """Return the type of a column whose first block has some type: whole numbers may be followed by others."""
+    """Return the type of a column whose first block has some type: whole numbers may be followed by others.
+
+    Times of day stay texts, as they are read for a model: 08:15 and 08:15:00 would else be one at the fit, and two later.
+    """
     import pyarrow as pa
 
     if pa.types.is_integer(found) or pa.types.is_floating(found):
         return pa.float64()
-    return pa.string() if pa.types.is_null(found) else found
+    return pa.string() if pa.types.is_null(found) or pa.types.is_time(found) else found
 
 
 def explain_csv(path: Path, text: str, columns: list[str] | None) -> Mistake:
