@@ -77,3 +77,21 @@ def test_times_of_day_are_the_same_categories_later(kind, here, capfd):
     assert run(["transform", "model.skops", f"data.{kind}", "--keep", "at", "-o", "map.csv"]) == 0
     assert "has not learned" not in capfd.readouterr().err
     assert pd.read_csv("map.csv", dtype=str)["at"][:3].tolist() == [str(cell) for cell in frame["at"][:3]]
+
+
+def test_a_parquet_file_may_have_an_index_and_names_that_are_integers(here):
+    frame = labelled().rename(columns={"a": 0, "label": 1})
+    frame.index = pd.Index([f"r{i}" for i in range(60)], name="id")
+    frame.to_parquet("named.parquet")
+    frame.rename_axis(None).to_parquet("unnamed.parquet")
+    for name, index in (("named", "id"), ("unnamed", "__index_level_0__")):
+        assert run(["fit", f"{name}.parquet", "-t", "1", "-r", "1", *FAST]) == 0
+        assert list(gramian.load("model.skops")[0].feature_names_in_) == ["0"]
+        keep = ["--keep", index, "--keep", "1"]
+        assert run(["transform", "model.skops", f"{name}.parquet", *keep, "-o", "map.csv"]) == 0
+        assert pd.read_csv("map.csv").iloc[0, :2].tolist() == ["r0", "x"]
+    assert run(["fit", "named.parquet", "-t", "1", "-r", "1", "--text", "id", *FAST]) == 0
+    assert list(gramian.load("model.skops")[0].feature_names_in_) == ["0", "id"]
+    labels = labelled().set_index("label")
+    labels.to_parquet("labels.parquet")
+    assert run(["fit", "labels.parquet", "-t", "label", "-r", "1", *FAST]) == 0

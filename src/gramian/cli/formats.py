@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gramian.cli.mistakes import Mistake
 from gramian.cli.screen import counting
 
-__all__ = ["KINDS", "Block", "column_names", "kind_of", "read_blocks"]
+__all__ = ["KINDS", "Block", "column_names", "index_names", "kind_of", "open_parquet", "read_blocks"]
 
 KINDS = {
     "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"),
@@ -54,6 +54,15 @@ def column_names(path: Path, encoding: str = "utf8") -> list[str]:
         return open_parquet(path).schema_arrow.names
     with open_csv(path, encoding) as reader:
         return reader.schema.names
+
+
+def index_names(path: Path) -> list[str]:
+    """Return the names of the columns that are the index of a DataFrame of pandas; of a CSV file there are none."""
+    if kind_of(path) != "parquet":
+        return []
+    metadata = open_parquet(path).schema_arrow.pandas_metadata or {}
+    # A range is stored as a dict, not as a column.
+    return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
 
 
 def read_blocks(
@@ -112,7 +121,8 @@ def parquet_blocks(path: Path, columns: list[str] | None, texts: list[str], quie
     with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
         times = [field.name for field in file.schema_arrow if pa.types.is_time(field.type)]
         for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
-            frame = batch.to_pandas()
+            # With pandas' own metadata some columns would be an index, and names of others integers.
+            frame = batch.to_pandas(ignore_metadata=True)
             for name in {*texts, *times} & set(frame.columns):
                 frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
             yield Block(frame, start)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramian.cli.arrays import load_arrays, load_svmlight
-from gramian.cli.formats import column_names, kind_of, read_blocks
+from gramian.cli.formats import column_names, index_names, kind_of, read_blocks
 from gramian.cli.mistakes import Mistake
 from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import note
@@ -110,7 +110,10 @@ def load_frame(path: Path, reading: Reading) -> Table:
 
 
 def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
-    """Return the columns of samples and labels, None for all of the file; raise a Mistake if one is missing."""
+    """Return the columns of samples and labels, None for all of the file; raise a Mistake if one is missing.
+
+    An index of pandas names the rows: it is left out, unless an option names it.
+    """
     own = [] if reading.target is None else [reading.target]
     if reading.columns is not None:
         return list(dict.fromkeys([*reading.columns, *own]))
@@ -120,7 +123,9 @@ def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
         raise Mistake(f"{path} has no column {missing!r}. Its columns are: {', '.join(names[:30])}.")
     if reading.target in reading.drop:
         raise Mistake(f"--drop {reading.target} is the column of --target. Leave one of them out.")
-    return [name for name in names if name not in reading.drop] if reading.drop else None
+    unnamed = {*index_names(path)} - {*own, *reading.texts}
+    left_out = {*reading.drop, *unnamed}
+    return [name for name in names if name not in left_out] if left_out else None
 
 
 def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
