@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gramian.cli.mistakes import Mistake
 from gramian.cli.screen import counting
 
-__all__ = ["KINDS", "Block", "column_names", "index_names", "kind_of", "open_parquet", "read_blocks"]
+__all__ = ["KINDS", "Block", "column_names", "index_names", "kind_of", "open_parquet", "plain_type", "read_blocks"]
 
 KINDS = {
     "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"),
@@ -72,6 +72,7 @@ def read_blocks(
     texts: list[str] | None = None,
     encoding: str = "utf8",
     quiet: bool = False,
+    as_written: bool = False,
 ) -> Iterator[Block]:
     """Yield the rows of a CSV or Parquet file in blocks, with a bar.
 
@@ -81,14 +82,19 @@ def read_blocks(
         The columns that are read; all by default.
     texts : list of str, optional
         Columns that are read as text, whatever is in them.
+    as_written : bool
+        Cells are to be copied: those of a CSV file are texts, of which empty ones alone are missing; columns of a
+        Parquet file have their own types, by pandas' ArrowDtype.
     """
     kind = kind_of(path)
     names = column_names(path, encoding)
     check_names(path, names, [*(columns or []), *(texts or [])])
     if kind == "parquet":
-        yield from parquet_blocks(path, columns, texts or [], quiet)
+        yield from parquet_blocks(path, columns, texts or [], quiet, as_written)
+    elif as_written:
+        yield from csv_blocks(path, columns, columns or names, encoding, quiet, [""])
     else:
-        yield from csv_blocks(path, columns, texts or [], encoding, quiet)
+        yield from csv_blocks(path, columns, texts or [], encoding, quiet, MISSING)
 
 
 def check_names(path: Path, names: list[str], wanted: list[str] | None) -> None:
@@ -113,21 +119,44 @@ def open_parquet(path: Path) -> Any:
         raise Mistake(f"{path} is not a Parquet file, or was cut while it was written: {error}.") from error
 
 
-def parquet_blocks(path: Path, columns: list[str] | None, texts: list[str], quiet: bool) -> Iterator[Block]:
+def parquet_blocks(
+    path: Path, columns: list[str] | None, texts: list[str], quiet: bool, as_written: bool
+) -> Iterator[Block]:
     """Yield the rows of a Parquet file in blocks."""
-    import pyarrow as pa
-
     file, start = open_parquet(path), 0
     with counting(f"reading {path.name}", file.metadata.num_rows, " rows", quiet=quiet) as bar:
-        times = [field.name for field in file.schema_arrow if pa.types.is_time(field.type)]
         for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
-            # With pandas' own metadata some columns would be an index, and names of others integers.
-            frame = batch.to_pandas(ignore_metadata=True)
-            for name in {*texts, *times} & set(frame.columns):
-                frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
-            yield Block(frame, start)
+            yield Block(exact_frame(batch) if as_written else frame_to_learn(batch, texts), start)
             start += batch.num_rows
             bar.reach(start)
+
+
+def exact_frame(batch: Any) -> Any:
+    """Return the rows of a batch of pyarrow as a DataFrame that loses nothing, by pandas' ArrowDtype."""
+    import pandas as pd
+    import pyarrow as pa
+
+    schema = pa.schema({field.name: plain_type(field.type) for field in batch.schema})
+    return pa.Table.from_batches([batch]).cast(schema).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+
+
+def frame_to_learn(batch: Any, texts: list[str]) -> Any:
+    """Return the rows of a batch of pyarrow as a DataFrame; columns in `texts`, and times of day, are texts."""
+    import pyarrow as pa
+
+    times = [field.name for field in batch.schema if pa.types.is_time(field.type)]
+    # With pandas' own metadata some columns would be an index, and names of others integers.
+    frame = batch.to_pandas(ignore_metadata=True)
+    for name in {*texts, *times} & set(frame.columns):
+        frame[name] = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
+    return frame
+
+
+def plain_type(kind: Any) -> Any:
+    """Return the type of the values of an Arrow type: of a dictionary, those that it holds."""
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 class Dialect(NamedTuple):
@@ -159,7 +188,13 @@ def dialect_of(path: Path, encoding: str) -> Dialect:
 
 
 @contextlib.contextmanager
-def open_csv(path: Path, encoding: str, types: dict[str, Any] | None = None, columns: list[str] | None = None) -> Any:
+def open_csv(
+    path: Path,
+    encoding: str,
+    types: dict[str, Any] | None = None,
+    columns: list[str] | None = None,
+    missing: list[str] = MISSING,
+) -> Any:
     """Return a context with a reader of blocks of a CSV file; `reader.place()` is the number of bytes read."""
     import pyarrow as pa
     from pyarrow import csv
@@ -171,7 +206,7 @@ def open_csv(path: Path, encoding: str, types: dict[str, Any] | None = None, col
         "convert_options": csv.ConvertOptions(
             column_types=types,
             include_columns=columns,
-            null_values=MISSING,
+            null_values=missing,
             strings_can_be_null=True,
             decimal_point=dialect.decimal_point,
         ),
@@ -198,8 +233,13 @@ class Reader(NamedTuple):
         return self.blocks.schema
 
 
-def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding: str, quiet: bool) -> Iterator[Block]:
-    """Yield the rows of a CSV file in blocks; the first block decides the types of the columns."""
+def csv_blocks(
+    path: Path, columns: list[str] | None, texts: list[str], encoding: str, quiet: bool, missing: list[str]
+) -> Iterator[Block]:
+    """Yield the rows of a CSV file in blocks; the first block decides the types of the columns.
+
+    Cells in `missing` stand for missing values.
+    """
     import pyarrow as pa
 
     with open_csv(path, encoding) as reader:
@@ -208,7 +248,7 @@ def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding
     start = 0
     with (
         counting(f"reading {path.name}", path.stat().st_size, "B", quiet=quiet) as bar,
-        open_csv(path, encoding, types, columns) as reader,
+        open_csv(path, encoding, types, columns, missing) as reader,
     ):
         for batch in reader.blocks:
             yield Block(batch.to_pandas(), start)
@@ -219,7 +259,7 @@ def csv_blocks(path: Path, columns: list[str] | None, texts: list[str], encoding
 def type_of(found: Any) -> Any:
     """Return the type of a column whose first block has some type: whole numbers may be followed by others.
 
-    Times of day stay texts, as they are read for a model: 08:15 and 08:15:00 would else be one at the fit, and two later.
+    Times of day stay texts, as they are read for a model: else 08:15 and 08:15:00 would be one at the fit, two later.
     """
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian.cli.formats import kind_of, open_parquet, read_blocks
+from gramian.cli.formats import kind_of, open_parquet, plain_type, read_blocks
 from gramian.cli.mistakes import Mistake, check_folder
 from gramian.cli.models import load_model, reading_of, report_unseen
 from gramian.cli.reading import Reading
@@ -38,7 +38,7 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     check_folder(out, model_path, path)
     model = load_model(model_path)
     reading = reading_of(model, path, reading)
-    types = kept_types(path, keep, reading)
+    types = kept_types(path, keep)
     with replaced_at_the_end(out) as part, open_writer(part, out.suffix, types) as writer:
         for mapped in map_blocks(model, path, keep, reading):
             writer.write(name_columns(mapped))
@@ -46,15 +46,14 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     return writer.n_rows
 
 
-def kept_types(path: Path, keep: list[str], reading: Reading) -> dict[str, Any]:
-    """Return the Arrow types of columns that are copied: those of a Parquet file, and texts."""
+def kept_types(path: Path, keep: list[str]) -> dict[str, Any]:
+    """Return the Arrow types of columns that are copied: those of a Parquet file, else texts."""
     import pyarrow as pa
 
-    types = dict.fromkeys(keep, pa.string())
-    if kind_of(path) == "parquet":
-        schema = open_parquet(path).schema_arrow
-        types |= {each.name: each.type for each in schema if each.name in types and each.name not in reading.texts}
-    return types
+    if kind_of(path) != "parquet":
+        return dict.fromkeys(keep, pa.string())
+    schema = open_parquet(path).schema_arrow
+    return {each.name: plain_type(each.type) for each in schema if each.name in keep}
 
 
 class Mapped(NamedTuple):
@@ -73,40 +72,34 @@ def map_blocks(model: Any, path: Path, keep: list[str], reading: Reading) -> Ite
         yield Mapped(model.transform(check_width(model, path, table.X)), None)
         return
     assert reading.columns is not None
-    columns = list(dict.fromkeys([*reading.columns, *keep]))
-    # What is copied stays as a CSV file has it: 00123, or more digits than a float has.
-    copied = [name for name in keep if name not in reading.texts and kind_of(path) == "csv"]
-    texts = [*reading.texts, *(name for name in copied if name not in reading.columns)]
-    cells, told = Cells(path, [name for name in copied if name in reading.columns], reading), set[str]()
-    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
+    cells, told = Cells(path, keep, reading), set[str]()
+    for block in read_blocks(path, columns=reading.columns, texts=reading.texts, encoding=reading.encoding):
         rows = np.arange(block.start, block.start + len(block.frame))
         frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading)
         report_unseen(model, frame, told)
-        yield Mapped(model.transform(frame), cells.put_into(block.frame[keep]) if keep else None)
+        yield Mapped(model.transform(frame), cells.take(len(frame)) if keep else None)
 
 
 class Cells:
-    """Columns of a CSV file as they are written, though the model reads them as numbers or dates.
+    """Columns of a file as they are written, though a model reads them as numbers or dates, and NA as missing.
 
     The file is read a second time, beside the first. Without columns nothing is read.
     """
 
     def __init__(self, path: Path, columns: list[str], reading: Reading) -> None:
-        self.columns, self._held = columns, list[Any]()
-        options = {"columns": columns, "texts": columns, "encoding": reading.encoding, "quiet": True}
+        self._held = list[Any]()
+        options = {"columns": columns, "encoding": reading.encoding, "quiet": True, "as_written": True}
         self._blocks = read_blocks(path, **options) if columns else iter(())  # type: ignore[arg-type]
 
-    def put_into(self, frame: Any) -> Any:
-        """Return the next rows of the file, a DataFrame, with these columns as they are written."""
+    def take(self, n_rows: int) -> Any:
+        """Return the next rows of the file, a DataFrame with these columns."""
         import pandas as pd
 
-        if not self.columns:
-            return frame
-        while sum(map(len, self._held)) < len(frame):
+        while sum(map(len, self._held)) < n_rows:
             self._held.append(next(self._blocks).frame)
         held = pd.concat(self._held, ignore_index=True)
-        self._held = [held.iloc[len(frame) :]]
-        return frame.assign(**{name: held[name].iloc[: len(frame)].to_numpy() for name in self.columns})
+        self._held = [held.iloc[n_rows:]]
+        return held.iloc[:n_rows]
 
 
 def check_width(model: Any, path: Path, X: Any) -> Any:
@@ -190,7 +183,17 @@ class Writer:
 
 
 def plain_cells(column: Any) -> Any:
-    """Return a column of a DataFrame as numbers, dates or texts, (n,); a text that is missing is empty."""
+    """Return a column of a DataFrame as numbers, dates or texts, (n,); a text that is missing is empty.
+
+    Whole numbers of which some are missing become floats, or texts where floats would lose digits.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        whole = pa.types.is_integer(column.dtype.pyarrow_dtype) and column.isna().any()
+        loses = whole and not column.dropna().between(-(2**53), 2**53).all()
+        column = column.astype(object) if loses else pa.chunked_array([column]).to_pandas()
     cells = column.to_numpy()
     return np.where(column.isna(), "", cells).astype(str) if cells.dtype == object else cells
 

@@ -102,8 +102,7 @@ def load_frame(path: Path, reading: Reading) -> Table:
     if frame is None or len(frame) == 0:
         return Table(None, None, rows, 0)
     labels = None if target is None else parse_labels(frame[target])
-    if target is not None and target not in (reading.columns or []):
-        frame = frame.drop(columns=target)
+    frame = frame[reading.columns or [name for name in frame.columns if name != target]]
     if frame.shape[1] == 0:
         raise Mistake(f"{path} has no column besides {target!r}. Samples need at least one.")
     return Table(mend_columns(path, frame, rows, reading), labels, rows, sampler.n_rows)
