@@ -17,9 +17,12 @@ pytest.importorskip("typer")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gramian.cli import formats
 from gramian.cli.app import run
+from gramian.cli.dialects import dialect_of
+from gramian.cli.mistakes import Mistake
 from gramian.cli.reading import Reading
-from gramian.cli.tables import load_table
+from gramian.cli.tables import load_table, mend_columns
 
 FAST = ("--constraints", "triplets")
 
@@ -155,3 +158,56 @@ def test_columns_may_come_in_another_order(kind, here):
         assert run(["transform", "model.skops", f"{name}.{kind}", "-o", f"{name}-map.csv"]) == 0
         assert run(["report", "model.skops", f"{name}.{kind}", "-t", "label"]) == 0
     assert Path("data-map.csv").read_text() == Path("other-map.csv").read_text()
+
+
+@pytest.mark.parametrize("encoding", ["utf8", "utf-16"])
+@pytest.mark.parametrize(
+    "cells", [["1,5", "2,5"], ['"1,5"', '"2,5"'], ["1"] * 40 + ["2,5"] * 20], ids=["plain", "quoted", "late"]
+)
+def test_decimal_commas_are_found(cells, encoding, here):
+    labels = [f"{cell};{'ab'[i % 2]}" for i, cell in enumerate(cells * (60 // len(cells)))]
+    (here / "data.csv").write_text("\n".join(["value;label", *labels]), encoding=encoding)
+    values = load_table(here / "data.csv", Reading("label", encoding=encoding)).X["value"]
+    assert values.dtype.kind == "f"
+    assert set(values) == {float(cell.strip('"').replace(",", ".")) for cell in cells}
+
+
+def test_decimal_commas_in_a_column_that_began_without_numbers(here, monkeypatch):
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 256)
+    frame = pd.DataFrame({"words": ["oak, elm", "1,5", "fir"]})
+    pd.testing.assert_frame_equal(mend_columns(here, frame.copy(), np.arange(3), Reading(), ","), frame)
+    rows = [f"{i / 4};{'' if i < 90 else i / 4};{'ab'[i % 2]}".replace(".", ",") for i in range(180)]
+    (here / "data.csv").write_text("\n".join(["a;late;label", *rows]))
+    read = load_table(here / "data.csv", Reading("label")).X["late"]
+    np.testing.assert_array_equal(read[90:], np.arange(90, 180) / 4)
+    (here / "wrong.csv").write_text("\n".join(["a;late;label", *rows]).replace("44,75;44,75", "44,75;1.044,75"))
+    assert load_table(here / "data.csv", Reading("label", texts=["late"])).X["late"][90] == "22,5"
+    with pytest.raises(Mistake, match="holds numbers, but '1.044,75' in line 181"):
+        load_table(here / "wrong.csv", Reading("label"))
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("Height, cm;Weight, kg;label\n180;80;a\n170;70;b", ";"),
+        ("Height, cm;Weight, kg;label\n180,5;80;a\n170,5;70,1;b", ";"),
+        ('"a;b;c","d"\n1,2\n3,4', ","),
+        ("name|unit,size\n1,2\n3,4", ","),
+        ('a\tb, c, d, e\n1\t"x, y"\n2\tz', "\t"),
+        ("alone\n1\n2", ","),
+        ("a,b,c\n1,2\n1,2,3", ","),
+        ("a;b\r1;2\r", ";"),
+    ],
+)
+def test_the_separator_is_the_one_that_makes_rows_alike(text, delimiter, here):
+    (here / "data.csv").write_text(text)
+    assert dialect_of(here / "data.csv", "utf8").delimiter == delimiter
+
+
+def test_compressed_csv_with_an_ending_in_capitals(here):
+    labelled().to_csv("data.csv", index=False)
+    Path("data.csv.GZ").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
+    pd.testing.assert_frame_equal(*(load_table(here / f"data.csv{end}", Reading("label")).X for end in ("", ".GZ")))
+    Path("cut.csv.gz").write_bytes(Path("data.csv.GZ").read_bytes()[:-300])
+    with pytest.raises(Mistake, match=r"cut.csv.gz is not compressed by gzip, or was cut"):
+        load_table(here / "cut.csv.gz", Reading("label"))

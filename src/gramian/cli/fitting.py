@@ -263,7 +263,8 @@ def learn_chunk(
     known = np.array([label is not None for label in labels])
     if not known.any():
         return
-    frame = mend_columns(path, frame, held[0].start + np.arange(len(frame)), reading)
+    rows = held[0].start + np.arange(len(frame))
+    frame = mend_columns(path, frame, rows, reading, held[0].decimal_point)
     report_unseen(preparation, frame, told)
     learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
 

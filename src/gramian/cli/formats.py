@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gramian.cli.dialects import dialect_of, is_compressed
 from gramian.cli.mistakes import Mistake
 from gramian.cli.screen import counting
 
@@ -20,19 +21,20 @@ KINDS = {
     "npz": (".npz",),
     "svmlight": (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz"),
 }
-DELIMITERS = ",;\t|"
-#: The number of lines that the dialect of a CSV file is found from.
-FIRST_LINES = 20
 BLOCK_BYTES, BLOCK_ROWS = 1 << 22, 1 << 16
 #: Cells that stand for missing values, besides empty ones.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?"]
 
 
 class Block(NamedTuple):
-    """Consecutive rows of a file as a DataFrame, and the number of the first of them."""
+    """Consecutive rows of a file as a DataFrame, and the number of the first of them.
+
+    `decimal_point` is the character before the decimals of numbers that were read as text.
+    """
 
     frame: Any
     start: int
+    decimal_point: str = "."
 
 
 def kind_of(path: Path) -> str:
@@ -159,34 +161,6 @@ def plain_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-class Dialect(NamedTuple):
-    """The character that separates the cells of a CSV file, and the one before the decimals of its numbers."""
-
-    delimiter: str
-    decimal_point: str
-
-
-def dialect_of(path: Path, encoding: str) -> Dialect:
-    """Return the dialect of a CSV file: the separator is the character that its first line has most of.
-
-    Where that is not a comma, and one of the first lines has a number such as 2,5, decimals follow a comma.
-    """
-    import gzip
-
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rb") as file:
-        try:
-            lines = [file.readline(1 << 20).decode(encoding, errors="replace") for _ in range(FIRST_LINES)]
-        except LookupError as error:
-            raise Mistake(f"--encoding {encoding} is not known. Give for example utf8, latin1 or cp1252.") from error
-    if not lines[0].strip():
-        raise Mistake(f"{path} is empty, or begins with an empty line. Its first line should name the columns.")
-    delimiter = max(DELIMITERS, key=lines[0].count)
-    cells = [cell.strip() for line in lines[1:] for cell in line.split(delimiter)]
-    comma = delimiter != "," and any(re.fullmatch(r"[+-]?\d+,\d+", cell) for cell in cells)
-    return Dialect(delimiter, "," if comma else ".")
-
-
 @contextlib.contextmanager
 def open_csv(
     path: Path,
@@ -212,9 +186,9 @@ def open_csv(
         ),
     }
     with pa.OSFile(str(path)) as raw:
-        stream = pa.CompressedInputStream(raw, "gzip") if path.name.endswith(".gz") else raw
+        stream = pa.CompressedInputStream(raw, "gzip") if is_compressed(path) else raw
         try:
-            yield Reader(csv.open_csv(stream, **options), raw)
+            yield Reader(csv.open_csv(stream, **options), raw, dialect.decimal_point)
         except pa.ArrowInvalid as error:
             raise explain_csv(path, str(error), columns) from error
         except UnicodeError as error:
@@ -222,10 +196,11 @@ def open_csv(
 
 
 class Reader(NamedTuple):
-    """A reader of blocks, and the file it reads from."""
+    """A reader of blocks, the file it reads from, and the character before the decimals of its numbers."""
 
     blocks: Any
     raw: Any
+    decimal_point: str
 
     @property
     def schema(self) -> Any:
@@ -251,7 +226,7 @@ def csv_blocks(
         open_csv(path, encoding, types, columns, missing) as reader,
     ):
         for batch in reader.blocks:
-            yield Block(batch.to_pandas(), start)
+            yield Block(batch.to_pandas(), start, reader.decimal_point)
             start += batch.num_rows
             bar.reach(reader.raw.tell())
 

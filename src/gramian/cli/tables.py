@@ -92,12 +92,13 @@ class Sampler:
 
 def load_frame(path: Path, reading: Reading) -> Table:
     """Return the rows of a CSV or Parquet file as a DataFrame."""
-    sampler = Sampler(reading.max_rows, reading.seed)
+    sampler, decimal_point = Sampler(reading.max_rows, reading.seed), "."
     target = reading.target
     own = [] if target is None else [target]
     columns, texts = columns_to_read(path, reading), [*reading.texts, *own]
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding, quiet=reading.quiet):
         sampler.add(block.frame, block.start)
+        decimal_point = block.decimal_point
     frame, rows = sampler.result()
     if frame is None or len(frame) == 0:
         return Table(None, None, rows, 0)
@@ -105,7 +106,7 @@ def load_frame(path: Path, reading: Reading) -> Table:
     frame = frame[reading.columns or [name for name in frame.columns if name != target]]
     if frame.shape[1] == 0:
         raise Mistake(f"{path} has no column besides {target!r}. Samples need at least one.")
-    return Table(mend_columns(path, frame, rows, reading), labels, rows, sampler.n_rows)
+    return Table(mend_columns(path, frame, rows, reading, decimal_point), labels, rows, sampler.n_rows)
 
 
 def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
@@ -127,7 +128,7 @@ def columns_to_read(path: Path, reading: Reading) -> list[str] | None:
     return [name for name in names if name not in left_out] if left_out else None
 
 
-def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
+def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading, decimal_point: str = ".") -> Any:
     """Return a DataFrame whose columns of numbers and dates are such; raise a Mistake if one has cells of text.
 
     Columns that must be numbers may have none, others a few: those are mistakes too.
@@ -136,37 +137,39 @@ def mend_columns(path: Path, frame: Any, rows: Vector, reading: Reading) -> Any:
 
     for name in frame.columns:
         column = frame[name]
-        if name in reading.texts or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
-            continue
-        known = column.dropna()
-        if len(known) == 0:
-            continue
-        if all(isinstance(cell, bool) for cell in known):
-            # pandas has truth values with missing ones as objects.
-            frame[name] = column.map({True: 1.0, False: 0.0}).astype(np.float64)
-            continue
-        if all(type(cell) is date for cell in known):
-            frame[name] = np.array(
-                [None if gone else day for day, gone in zip(column, column.isna(), strict=True)], DAYS
-            )
-            continue
-        if name in reading.dates:
-            check_dates(path, name, known, rows[column.notna().to_numpy()])
-            continue
-        numbers = pd.to_numeric(known, errors="coerce")
-        share = float(numbers.notna().mean())
-        if share == 1:
-            frame[name] = pd.to_numeric(column, errors="coerce")
-        elif share >= MOSTLY or name in reading.numbers:
-            position = int(np.flatnonzero(numbers.isna().to_numpy())[0])
-            place = int(rows[column.index.get_loc(known.index[position])])
-            raise Mistake(
-                f"Column {name!r} of {path} holds numbers, but {known.iloc[position]!r} in line {place + 2}. Mend the "
-                f"cell (an empty one is missing), or read the column as text: --text {name}"
-            )
+        is_text = column.dtype == object or isinstance(column.dtype, pd.StringDtype)
+        if name not in reading.texts and is_text and not column.isna().all():
+            frame[name] = mend_column(path, column, rows, reading, decimal_point)
     for name in frame.columns:
         check_range(path, name, frame[name], rows, needed=reading.columns is not None)
     return frame
+
+
+def mend_column(path: Path, column: Any, rows: Vector, reading: Reading, decimal_point: str) -> Any:
+    """Return a column of texts and objects as one of numbers or of dates, if it is; else as it came."""
+    import pandas as pd
+
+    name, known = column.name, column.dropna()
+    if all(isinstance(cell, bool) for cell in known):
+        # pandas has truth values with missing ones as objects.
+        return column.map({True: 1.0, False: 0.0}).astype(np.float64)
+    if all(type(cell) is date for cell in known):
+        return np.array([None if gone else day for day, gone in zip(column, column.isna(), strict=True)], DAYS)
+    if name in reading.dates:
+        check_dates(path, name, known, rows[column.notna().to_numpy()])
+        return column
+    texts = column if decimal_point == "." else column.str.replace(decimal_point, ".", regex=False)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    wrong = numbers.isna() & column.notna()
+    if not wrong.any():
+        return numbers
+    if 1 - wrong.sum() / len(known) < MOSTLY and name not in reading.numbers:
+        return column
+    position = int(np.argmax(wrong.to_numpy()))
+    raise Mistake(
+        f"Column {name!r} of {path} holds numbers, but {column.iloc[position]!r} in line {int(rows[position]) + 2}. "
+        f"Mend the cell (an empty one is missing), or read the column as text: --text {name}"
+    )
 
 
 def check_range(path: Path, name: str, column: Any, rows: Vector, *, needed: bool) -> None:
