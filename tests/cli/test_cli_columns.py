@@ -182,7 +182,7 @@ def test_decimal_commas_in_a_column_that_began_without_numbers(here, monkeypatch
     np.testing.assert_array_equal(read[90:], np.arange(90, 180) / 4)
     (here / "wrong.csv").write_text("\n".join(["a;late;label", *rows]).replace("44,75;44,75", "44,75;1.044,75"))
     assert load_table(here / "data.csv", Reading("label", texts=["late"])).X["late"][90] == "22,5"
-    with pytest.raises(Mistake, match="holds numbers, but '1.044,75' in line 181"):
+    with pytest.raises(Mistake, match=r"holds numbers, but '1\.044,75' in line 181"):
         load_table(here / "wrong.csv", Reading("label"))
 
 
@@ -211,3 +211,23 @@ def test_compressed_csv_with_an_ending_in_capitals(here):
     Path("cut.csv.gz").write_bytes(Path("data.csv.GZ").read_bytes()[:-300])
     with pytest.raises(Mistake, match=r"cut.csv.gz is not compressed by gzip, or was cut"):
         load_table(here / "cut.csv.gz", Reading("label"))
+
+
+def test_quoted_cells_with_line_breaks_may_end_in_another_block(here, monkeypatch):
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 512)
+    notes = [f"first {i}\nsecond, of {'x' * (i % 40)}\nthird" for i in range(60)]
+    labelled().assign(note=notes).to_csv("data.csv", index=False)
+    assert load_table(here / "data.csv", Reading("label")).X["note"].tolist() == notes
+    (here / "open.csv").write_text("a,label\n" + '1,"x\n' + "2,y\n" * 2000)
+    with pytest.raises(Mistake, match=r"A quoted cell of .*open.csv does not end"):
+        load_table(here / "open.csv", Reading("label"))
+
+
+def test_a_late_text_is_named_with_its_column(here, monkeypatch):
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 256)
+    frame = labelled(180).assign(b=1.0, c=2.0).astype({"c": object})
+    frame.loc[170, "c"] = "tall"
+    frame[["c", "b", "a", "label"]].to_csv("data.csv", index=False, encoding="utf-16")
+    for columns in (["a", "c"], ["b", "c", "a"]):
+        with pytest.raises(Mistake, match=r"Column 'c' of .* holds 'tall'"):
+            load_table(here / "data.csv", Reading("label", columns=columns, encoding="utf-16"))

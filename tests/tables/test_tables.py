@@ -309,6 +309,13 @@ def test_a_target_of_whole_numbers_in_a_csv_file_may_be_followed_by_others(tmp_p
         list(open_table(path, "y"))
 
 
+def test_quoted_cells_of_a_csv_file_may_have_line_breaks(tmp_path, monkeypatch):
+    monkeypatch.setattr("gramian.tables.files.CSV_BLOCK", 512)
+    path = tmp_path / "a.csv"
+    path.write_text("a,note,y\n" + "".join(f'{i},"one\n{"x" * (i % 40)}\nthree",{i}\n' for i in range(90)))
+    assert read_all(open_table(path, "y", columns=["a"]))[1].tolist() == list(range(90))
+
+
 def test_a_column_of_a_csv_file_may_begin_with_missing_entries(tmp_path):
     path, n = tmp_path / "a.csv", 200_000
     path.write_text("a,b\n" + "".join(f"{i},\n" for i in range(n)) + "1,2.5\n")

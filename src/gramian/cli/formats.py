@@ -176,7 +176,7 @@ def open_csv(
     dialect = dialect_of(path, encoding)
     options = {
         "read_options": csv.ReadOptions(block_size=BLOCK_BYTES, encoding=encoding, use_threads=False),
-        "parse_options": csv.ParseOptions(delimiter=dialect.delimiter),
+        "parse_options": csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": csv.ConvertOptions(
             column_types=types,
             include_columns=columns,
@@ -190,7 +190,7 @@ def open_csv(
         try:
             yield Reader(csv.open_csv(stream, **options), raw, dialect.decimal_point)
         except pa.ArrowInvalid as error:
-            raise explain_csv(path, str(error), columns) from error
+            raise explain_csv(path, str(error), encoding) from error
         except UnicodeError as error:
             raise Mistake(f"--encoding {encoding} does not fit {path}: {error}.") from error
 
@@ -243,12 +243,14 @@ def type_of(found: Any) -> Any:
     return pa.string() if pa.types.is_null(found) or pa.types.is_time(found) else found
 
 
-def explain_csv(path: Path, text: str, columns: list[str] | None) -> Mistake:
+def explain_csv(path: Path, text: str, encoding: str) -> Mistake:
     """Return the mistake behind an error of the reader of CSV files."""
     if "invalid UTF8" in text or "UTF" in text:
         return Mistake(f"{path} is not UTF-8 text. Name its encoding, for example: --encoding latin1")
     if "Empty CSV" in text:
         return Mistake(f"{path} has no rows. Its first line should name the columns, the others hold the data.")
+    if "straddling" in text:
+        return Mistake(f'A quoted cell of {path} does not end, or is larger than 4 MB. Close it by a second ".')
     cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
     if cells:
         return Mistake(
@@ -257,9 +259,9 @@ def explain_csv(path: Path, text: str, columns: list[str] | None) -> Mistake:
         )
     value = re.search(r"column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+).*?: invalid value '(.*?)'", text)
     if value:
-        number = int(value[1])
         with contextlib.suppress(Mistake, IndexError):
-            name = (columns or column_names(path))[number]
+            # The number is that of the column in the file, also if only some are read.
+            name = column_names(path, encoding)[int(value[1])]
             line = f" in line {value[2]}" if value[2] else ""
             return Mistake(
                 f"Column {name!r} of {path} holds {value[4]!r}{line}, but its first rows have the type {value[3]}. "

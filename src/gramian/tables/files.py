@@ -89,9 +89,17 @@ def read_schema(file: Path, block_size: int | None = None) -> Any:
     import pyarrow
     import pyarrow.csv
 
-    with ErrorsNaming(file), pyarrow.csv.open_csv(file, pyarrow.csv.ReadOptions(block_size=block_size)) as reader:
+    reading = pyarrow.csv.ReadOptions(block_size=block_size)
+    with ErrorsNaming(file), pyarrow.csv.open_csv(file, reading, parse_options()) as reader:
         kinds = [pyarrow.float64() if pyarrow.types.is_null(kind) else kind for kind in reader.schema.types]
         return pyarrow.schema(zip(reader.schema.names, kinds, strict=True))
+
+
+def parse_options() -> Any:
+    """Return how the text of a CSV file is taken apart: a quoted cell may have several lines, in two blocks."""
+    import pyarrow.csv
+
+    return pyarrow.csv.ParseOptions(newlines_in_values=True)
 
 
 def read_batches(file: Path, features: list[str], target: str | None, batch_rows: int) -> Iterator[Any]:
@@ -114,7 +122,7 @@ def read_batches(file: Path, features: list[str], target: str | None, batch_rows
             kinds[target] = pyarrow.string()
         options = pyarrow.csv.ConvertOptions(include_columns=columns, column_types=kinds, strings_can_be_null=whole)
         reading = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK)
-        with pyarrow.csv.open_csv(file, read_options=reading, convert_options=options) as reader:
+        with pyarrow.csv.open_csv(file, reading, parse_options(), options) as reader:
             for part in reader:
                 part = with_numbers(part, len(features)) if whole else part
                 yield from (part.slice(start, batch_rows) for start in range(0, part.num_rows, batch_rows))
