@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,6 +21,7 @@ from gramian.cli.models import fit_preparation, report_unseen, with_kinds, witho
 from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import counting, note, say
 from gramian.cli.tables import (
+    Sampler,
     check_labels,
     knows_labels,
     load_table,
@@ -40,6 +42,8 @@ CHOOSING = 5000
 FOLDS = 5
 #: The number of random rows of the whole file that a stream starts from, and of the rows of its chunks.
 FIRST, CHUNK = 20_000, 20_000
+#: The largest number of rows of one class in a row that a stream holds until others come; of more, random ones.
+MOST_HELD = 40_000
 
 
 @dataclass(frozen=True)
@@ -239,34 +243,73 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
     learner = make_learner(request, execution)
     learner.partial_fit(preparation.transform(table.X), table.y)
     learner.set_params(verbose=0)
-    columns, target = [str(name) for name in table.X.columns], reading.target or ""
-    reading = with_kinds(reading, preparation.steps[0][1])
-    texts, held, told = [*reading.texts, target], list[Any](), set[str]()
-    for block in read_blocks(request.path, columns=[*columns, target], texts=texts, encoding=reading.encoding):
-        held.append(block)
-        if sum(len(each.frame) for each in held) >= CHUNK:
-            learn_chunk(request.path, reading, preparation, learner, held, told)
-            held = []
-    if held:
-        learn_chunk(request.path, reading, preparation, learner, held, told)
+    columns = [str(name) for name in table.X.columns]
+    reading, told = replace(with_kinds(reading, preparation.steps[0][1]), columns=columns), set[str]()
+    for chunk in read_chunks(request.path, reading):
+        frame, labels = chunk.frame[columns].copy(), parse_labels(chunk.frame[reading.target])
+        frame = mend_columns(request.path, frame, chunk.rows, reading, chunk.decimal_point)
+        report_unseen(preparation, frame, told)
+        learner.partial_fit(preparation.transform(frame), plain_labels(labels))
+    if not hasattr(learner, "components_"):
+        raise Mistake(f"{request.path} has too few rows for --components {request.components}. Choose fewer.")
+    learner.kept_ = None
     return Pipeline([*preparation.steps, ("distance", without_settings(learner))])
 
 
-def learn_chunk(
-    path: Path, reading: Reading, preparation: Pipeline, learner: Any, held: list[Any], told: set[str]
-) -> None:
-    """Continue a stream with the rows of some blocks; those without a label are left out."""
-    import pandas as pd
+class Chunk(NamedTuple):
+    """Rows of a file from which a stream can learn, their numbers, and the character before their decimals."""
 
-    frame = pd.concat([block.frame for block in held], ignore_index=True)
-    labels = parse_labels(frame.pop(reading.target))
-    known = np.array([label is not None for label in labels])
-    if not known.any():
+    frame: Any
+    rows: Vector
+    decimal_point: str
+
+
+def read_chunks(path: Path, reading: Reading) -> Iterator[Chunk]:
+    """Yield the rows of a file that have labels, CHUNK or more at a time, of two or more classes.
+
+    Where one class goes on for long, a random part of its rows is kept. Rows at the end that are of one class are left
+    out. Both are told.
+    """
+    assert reading.columns is not None
+    target, told = reading.target or "", False
+    texts, columns = [*reading.texts, target], [*reading.columns, target]
+    sampler, n_rows, check, decimal_point = Sampler(MOST_HELD, reading.seed), 0, CHUNK, "."
+    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
+        known, decimal_point = block.frame[target].notna().to_numpy(), block.decimal_point
+        sampler.add(block.frame[known], block.rows[known])
+        n_rows += np.count_nonzero(known)
+        if sampler.n_rows < check:
+            continue
+        chunk = Chunk(*sampler.result(), decimal_point)
+        if has_classes(chunk.frame[target]):
+            yield chunk
+            sampler, n_rows, check = Sampler(MOST_HELD, reading.seed), 0, CHUNK
+            continue
+        if n_rows > MOST_HELD:
+            if not told:
+                note(
+                    f"More than {MOST_HELD:,} rows in a row are of one class: a random part of these is learned from. "
+                    f"Shuffle the rows of {path} to learn from all."
+                )
+            told = True
+            # A new sample: in one of all these rows there would be no place for the next class.
+            sampler = Sampler(MOST_HELD, reading.seed + n_rows)
+            sampler.add(chunk.frame, chunk.rows)
+        # Joining what is held for every block would take long.
+        check = sampler.n_rows + CHUNK
+    if n_rows == 0:
         return
-    rows = held[0].start + np.arange(len(frame))
-    frame = mend_columns(path, frame, rows, reading, held[0].decimal_point)
-    report_unseen(preparation, frame, told)
-    learner.partial_fit(preparation.transform(frame[known]), plain_labels(labels[known]))
+    chunk = Chunk(*sampler.result(), decimal_point)
+    if has_classes(chunk.frame[target]):
+        yield chunk
+    else:
+        note(f"The last {n_rows:,} rows are of one class, and not learned from. Shuffle the rows of {path}.")
+
+
+def has_classes(labels: Any) -> bool:
+    """Return True if a distance can be learned from labels: those of two classes, one of them of two rows."""
+    counts = labels.value_counts()
+    return len(counts) > 1 and bool(counts.iloc[0] > 1)
 
 
 def report_result(request: Request, model: Pipeline) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gramian.cli.dialects import dialect_of, is_compressed
 from gramian.cli.mistakes import Mistake
 from gramian.cli.screen import counting
@@ -35,6 +37,11 @@ class Block(NamedTuple):
     frame: Any
     start: int
     decimal_point: str = "."
+
+    @property
+    def rows(self) -> Any:
+        """The numbers of the rows in the file."""
+        return np.arange(self.start, self.start + len(self.frame))
 
 
 def kind_of(path: Path) -> str:

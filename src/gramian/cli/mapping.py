@@ -74,8 +74,7 @@ def map_blocks(model: Any, path: Path, keep: list[str], reading: Reading) -> Ite
     assert reading.columns is not None
     cells, told = Cells(path, keep, reading), set[str]()
     for block in read_blocks(path, columns=reading.columns, texts=reading.texts, encoding=reading.encoding):
-        rows = np.arange(block.start, block.start + len(block.frame))
-        frame = mend_columns(path, block.frame[reading.columns].copy(), rows, reading, block.decimal_point)
+        frame = mend_columns(path, block.frame[reading.columns].copy(), block.rows, reading, block.decimal_point)
         report_unseen(model, frame, told)
         yield Mapped(model.transform(frame), cells.take(len(frame)) if keep else None)
 

@@ -16,7 +16,7 @@ from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import note
 from gramian.types import Vector
 
-__all__ = ["check_labels", "knows_labels", "load_table", "mend_columns", "parse_labels"]
+__all__ = ["Kept", "Sampler", "check_labels", "knows_labels", "load_table", "mend_columns", "parse_labels"]
 
 #: A column of text in which at least this share of the cells are numbers is a column of numbers with a mistake.
 MOSTLY = 0.9
@@ -63,11 +63,11 @@ class Sampler:
         self.keys: list[Vector] = []
         self.n_rows = 0
 
-    def add(self, frame: Any, start: int) -> None:
-        """Add rows; of more than twice as many as are kept, those of the smallest random keys stay."""
-        self.n_rows = start + len(frame)
+    def add(self, frame: Any, rows: Vector) -> None:
+        """Add rows and their numbers; of more than twice `size`, those of the smallest random keys stay."""
+        self.n_rows += len(frame)
         self.parts.append(frame)
-        self.numbers.append(np.arange(start, self.n_rows))
+        self.numbers.append(rows)
         self.keys.append(self.rng.random(len(frame)))
         if self.size and sum(map(len, self.parts)) > 2 * self.size:
             self._prune()
@@ -97,7 +97,7 @@ def load_frame(path: Path, reading: Reading) -> Table:
     own = [] if target is None else [target]
     columns, texts = columns_to_read(path, reading), [*reading.texts, *own]
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding, quiet=reading.quiet):
-        sampler.add(block.frame, block.start)
+        sampler.add(block.frame, block.rows)
         decimal_point = block.decimal_point
     frame, rows = sampler.result()
     if frame is None or len(frame) == 0:
