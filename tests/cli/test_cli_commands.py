@@ -173,9 +173,6 @@ def test_a_sample_of_the_rows_is_reported(gramian_run):
     code, _, err = gramian_run("fit", "data.npz", "-r", 1, "--max-rows", 30, "-o", "part.skops", *FAST)
     assert (code, "60 rows, of which 30 random ones are learned from" in err) == (0, True)
     assert gramian.load("part.skops")[-1].n_seen_ == 30
-    pairs = ("--pairs", "pairs.csv", "--max-rows", 30)
-    code, _, err = gramian_run("fit", "data.csv", *pairs, "-r", 1, "-o", "part.skops")
-    assert (code, "random ones are learned from" in err) == (0, False)
 
 
 def test_evaluate_compares_five_methods(gramian_run):

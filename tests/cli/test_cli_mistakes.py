@@ -118,6 +118,26 @@ MISTAKES = {
     "model over data": (["fit", "data.npz", "-r", "1", "-o", "data.npz"], "is the file that is read: it would be"),
     "map over data": (["transform", "arrays.skops", "data.npz", "-o", "./data.npz"], "is the file that is read"),
     "text as distances": (["embed", "data.csv"], "data.csv should hold numbers only"),
+    "rows of a stream": (
+        ["fit", "data.csv", "-t", "label", "-r", "1", "--stream", "--max-rows", "30"],
+        "--max-rows changes nothing beside --stream: all rows are read",
+    ),
+    "rows of pairs": (["fit", "data.csv", "--pairs", "pairs.csv", "--max-rows", "30"], "changes nothing beside --pai"),
+    "constraints of triplets": (
+        ["fit", "data.csv", "--triplets", "triplets.csv", "--constraints", "pairs"],
+        "--constraints changes nothing beside --triplets: no labels are learned from",
+    ),
+    "jobs of a cluster": (
+        ["fit", "data.npz", "--dask", "tcp://nowhere:1", "--jobs", "2"],
+        "--jobs changes nothing beside --dask",
+    ),
+    "texts of arrays": (["fit", "data.npz", "--text", "a"], "--text names columns, of which data.npz has none"),
+    "texts, compared": (["evaluate", "data.svm", "--text", "a"], "--text names columns, of which data.svm has none"),
+    "target of svmlight": (["fit", "data.svm", "-t", "y"], "the labels of data.svm begin its lines"),
+    "checkpoint of a choice": (
+        ["fit", "nothing.csv", "-t", "y", "--checkpoint", "state"],
+        "--checkpoint needs a number of components",
+    ),
     "image shape": (["report", "arrays.skops", "data.npz", "--image-shape", "8"], "not of the form HEIGHTxWIDTH"),
 }
 
@@ -144,6 +164,7 @@ def test_debug_shows_the_traceback_and_usage_has_its_own_code(folder, monkeypatc
     assert run(["fit"]) == 2
     assert run(["fit", "data.csv", "--nonsense"]) == 2
     assert run(["nonsense"]) == 2
+    assert run(["report", "arrays.skops", "data.npz", "--max-rows", "2001"]) == 2
     assert run(["--version"]) == 0
     assert run(["fit", "--help"]) == 0
 

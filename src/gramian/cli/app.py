@@ -95,6 +95,7 @@ def demo(
     "gramian fit rows.csv --pairs pairs.csv   (lines: row,row,1 near or -1 far)"
 )
 def fit(
+    context: typer.Context,
     data: Data,
     target: Target = None,
     components: Annotated[
@@ -131,9 +132,26 @@ def fit(
     from gramian.cli.fitting import Request, fit_file
     from gramian.cli.reading import Reading
 
+    tuples = "--pairs" if pairs else "--triplets" if triplets else None
+    refuse_given(context, "max_rows", "--stream" if stream else tuples, "all rows are read")
+    refuse_given(context, "constraints", tuples, "no labels are learned from")
+    refuse_given(context, "jobs", "--dask" if dask else None, "the workers of the cluster have threads of their own")
     reading = Reading(target, drop=drop or [], texts=text or [], max_rows=max_rows, seed=seed, encoding=encoding)
     way = constraints.value
     fit_file(Request(data, out, reading, components, pairs, triplets, stream, dask, checkpoint, jobs, way))
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Return True if an option is on the command line, and is not only its default."""
+    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def refuse_given(context: typer.Context, name: str, other: str | None, why: str) -> None:
+    """Raise a Mistake if an option is given that the option `other`, None if that is not given, makes useless."""
+    from gramian.cli.mistakes import Mistake
+
+    if other is not None and is_given(context, name):
+        raise Mistake(f"--{name.replace('_', '-')} changes nothing beside {other}: {why}. Leave it out.")
 
 
 @app.command(epilog="Example:  gramian transform model.skops new.csv --keep id --out map.csv")
@@ -234,7 +252,7 @@ def check_evaluation(context: typer.Context, data: Path, rows: Path | None, trai
     if rows is None and train is not None:
         raise Mistake("--train belongs to a model. Give one before the rows: gramian evaluate model.skops test.csv")
     fitting = ("components", "folds", "drop", "text")
-    given = [name for name in fitting if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    given = [name for name in fitting if is_given(context, name)]
     if rows is not None and given:
         raise Mistake(f"--{given[0]} is for methods that are fitted anew; a model is judged as it is. Leave it out.")
 
@@ -277,7 +295,9 @@ def report(
         str | None, typer.Option(help="Rows are pictures, e.g. 8x8.", metavar="HxW", show_default=False)
     ] = None,
     title: Annotated[str | None, typer.Option(help="The heading.", show_default=False)] = None,
-    max_rows: Annotated[int, typer.Option(min=0, help="Show at most N random rows.")] = 2000,
+    max_rows: Annotated[
+        int, typer.Option(min=0, max=2000, help="Show at most N random rows; 0 and 2000: the most.")
+    ] = 2000,
     encoding: Encoding = "utf8",
     seed: Seed = 0,
 ) -> None:

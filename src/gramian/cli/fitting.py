@@ -95,6 +95,8 @@ def check_request(request: Request) -> None:
         raise Mistake("--stream needs a number of components. Give it, for example: --components 8")
     if request.stream and request.checkpoint:
         raise Mistake("--checkpoint stores a fit of the whole file, not a stream. Leave out one of them.")
+    if request.checkpoint and request.components == "auto":
+        raise Mistake("--checkpoint needs a number of components. Give it, for example: --components 8")
     for path in (request.pairs, request.triplets):
         if path is not None and not path.exists():
             raise Mistake(f"There is no file {path}.")
@@ -185,8 +187,6 @@ def make_learner(request: Request, execution: Any) -> Any:
         settings["checkpoint"] = request.checkpoint
     if request.components != "auto":
         return MetricLearner(int(request.components), **settings)
-    if request.checkpoint is not None:
-        raise Mistake("--checkpoint needs a number of components. Give it, for example: --components 8")
     single = MetricLearner(**settings | {"verbose": 0})
     return MetricLearnerCV(estimator=single, random_state=request.reading.seed, verbose=1)
 

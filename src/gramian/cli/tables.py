@@ -33,8 +33,11 @@ DAYS = "datetime64[s]"
 def load_table(path: Path, reading: Reading) -> Table:
     """Return the samples and labels of a file of any kind; rows without a label are left out."""
     kind = kind_of(path)
-    if reading.drop and knows_labels(path):
-        raise Mistake(f"--drop names columns, of which {path} has none. Leave it out.")
+    named = "--drop" if reading.drop else "--text" if reading.texts else None
+    if named is not None and knows_labels(path):
+        raise Mistake(f"{named} names columns, of which {path} has none. Leave it out.")
+    if reading.target is not None and kind == "svmlight":
+        raise Mistake(f"--target names a column, but the labels of {path} begin its lines. Leave it out.")
     if kind == "npz":
         table = load_arrays(path, reading)
     elif kind == "svmlight":
