@@ -17,7 +17,7 @@ pytest.importorskip("typer")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gramian.cli import formats
+from gramian.cli import fitting, formats
 from gramian.cli.app import run
 from gramian.cli.dialects import dialect_of
 from gramian.cli.mistakes import Mistake
@@ -231,3 +231,15 @@ def test_a_late_text_is_named_with_its_column(here, monkeypatch):
     for columns in (["a", "c"], ["b", "c", "a"]):
         with pytest.raises(Mistake, match=r"Column 'c' of .* holds 'tall'"):
             load_table(here / "data.csv", Reading("label", columns=columns, encoding="utf-16"))
+
+
+def test_components_are_chosen_on_a_part_with_classes_that_have_folds(here, monkeypatch, capfd):
+    monkeypatch.setattr(fitting, "CHOOSING", 40)
+    y = np.arange(300) % 60
+    X = np.random.default_rng(0).normal(size=(300, 3)) + 3 * np.random.default_rng(1).normal(size=(60, 3))[y]
+    np.savez("small.npz", X=X, y=y)
+    part = fitting.choose_rows(y, 0)
+    assert sorted(np.unique(y[part], return_counts=True)[1]) == [5] * 8
+    assert run(["fit", "small.npz", *FAST]) == 0
+    assert "chosen on 40 random rows" in capfd.readouterr().err
+    assert len(fitting.choose_rows(np.arange(300) % 2, 0)) == 40

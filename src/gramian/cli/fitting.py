@@ -168,15 +168,36 @@ def fit_table(request: Request, table: Table, execution: Any) -> Pipeline:
 
 def fit_labels(request: Request, learner: Any, X: Any, y: Any) -> Any:
     """Return a learner fitted to labels; of many rows, the number of components is chosen on a part."""
-    if isinstance(learner, MetricLearnerCV):
-        learner.set_params(cv=min(FOLDS, int(np.unique(y, return_counts=True)[1].max())))
-    if not isinstance(learner, MetricLearnerCV) or len(y) <= CHOOSING:
+    if not isinstance(learner, MetricLearnerCV):
+        return learner.fit(X, y)
+    part = choose_rows(y, request.reading.seed)
+    learner.set_params(cv=min(FOLDS, largest_class(y[part])))
+    if len(part) == len(y):
         return learner.fit(X, y)
     note(f"The number of components is chosen on {CHOOSING:,} random rows.")
-    part = np.random.default_rng(request.reading.seed).permutation(len(y))[:CHOOSING]
     learner.fit(X[part], y[part])
     chosen, single = learner.best_params_["n_components"], learner.best_estimator_
     return single.set_params(n_components=chosen, verbose=1).fit(X, y)
+
+
+def choose_rows(y: Vector, seed: int) -> Vector:
+    """Return the rows that the number of components is chosen on, all or CHOOSING random ones.
+
+    Where few of these are of one class, they are the rows of random classes instead.
+    """
+    n, rng = len(y), np.random.default_rng(seed)
+    if n <= CHOOSING:
+        return np.arange(n)
+    part = rng.permutation(n)[:CHOOSING]
+    if largest_class(y[part]) >= FOLDS:
+        return part
+    classes = np.unique(y, return_inverse=True)[1]
+    return np.argsort(rng.permutation(classes.max() + 1)[classes], kind="stable")[:CHOOSING]
+
+
+def largest_class(y: Vector) -> int:
+    """Return the number of rows of the largest class."""
+    return int(np.unique(y, return_counts=True)[1].max())
 
 
 def make_learner(request: Request, execution: Any) -> Any:
