@@ -6,10 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+import gramian
 
 from cli_files import SOURCE, make_frame, write_files
 
@@ -205,6 +209,27 @@ def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, capfd):
     assert not list(folder.glob(".old.csv*"))
 
 
+@pytest.mark.parametrize("n_full", [1, 2])
+def test_a_full_disk_does_not_lose_the_fit(n_full, folder, monkeypatch, capfd, tmp_path):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    save = gramian.save
+
+    def save_unless_full(model, path):
+        if n_full == 2 or path.parent == Path():
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        save(model, path)
+
+    monkeypatch.setattr(gramian, "save", save_unless_full)
+    assert run(["fit", "data.npz", "-r", "1", *FAST, "-o", "m.skops"]) == 1
+    err = capfd.readouterr().err
+    assert "The disk is full: m.skops was not written" in err
+    rescued = list(tmp_path.glob("gramian-*/m.skops"))
+    assert len(rescued) == 2 - n_full
+    assert all(f"it was saved to {path}" in err for path in rescued)
+    assert len(list(tmp_path.iterdir())) == len(rescued)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_device_is_reported(folder, monkeypatch, capfd):
     monkeypatch.chdir(folder)
@@ -233,8 +258,6 @@ def test_a_folder_that_may_not_be_written_is_reported(folder, monkeypatch, capfd
 
 
 def test_permission_denied_is_told_before_the_fit(folder, monkeypatch, capfd):
-    from pathlib import Path
-
     monkeypatch.chdir(folder)
 
     def refuse(self, *arguments, **options):

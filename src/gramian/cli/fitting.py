@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ from sklearn.pipeline import Pipeline
 import gramian
 from gramian.cli.formats import kind_of, read_blocks
 from gramian.cli.identifiers import point_out_identifiers
-from gramian.cli.mistakes import Mistake, check_folder
+from gramian.cli.mistakes import Mistake, check_folder, explain
 from gramian.cli.models import fit_preparation, report_unseen, with_kinds, without_settings
 from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import counting, note, say
@@ -76,7 +78,7 @@ def fit_file(request: Request) -> Any:
             table = load_table(request.path, reading)
             report_sample(reading, table)
             model = fit_table(request, table, execution)
-    gramian.save(model, request.out)
+    save_model(model, request.out)
     report_result(request, model)
     return model
 
@@ -331,6 +333,23 @@ def has_classes(labels: Any) -> bool:
     """Return True if a distance can be learned from labels: those of two classes, one of them of two rows."""
     counts = labels.value_counts()
     return len(counts) > 1 and bool(counts.iloc[0] > 1)
+
+
+def save_model(model: Pipeline, out: Path) -> None:
+    """Save a model; where that fails, as on a full disk, save it to a temporary folder, and raise a Mistake.
+
+    It says where the model is. The checkpoint of the fit is gone at this moment.
+    """
+    try:
+        gramian.save(model, out)
+    except OSError as error:
+        folder = Path(tempfile.mkdtemp(prefix="gramian-"))
+        try:
+            gramian.save(model, folder / out.name)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise error from None
+        raise Mistake(f"{explain(error)} The model is not lost: it was saved to {folder / out.name}") from error
 
 
 def report_result(request: Request, model: Pipeline) -> None:
