@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["follow_link", "part_prefix", "replace_file"]
+__all__ = ["expand_home", "follow_link", "part_prefix", "replace_file"]
 
 
 @contextlib.contextmanager
@@ -36,6 +36,11 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
             os.unlink(part)
         raise
     force_folder(target.parent)
+
+
+def expand_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path in which ~ or ~user, at its beginning, is the home folder; a user that is not known stays."""
+    return Path(os.path.expanduser(path))
 
 
 def follow_link(path: Path) -> Path:

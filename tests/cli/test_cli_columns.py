@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramian.cli import fitting, formats
-from gramian.cli.app import run
+from gramian.cli.app import expand_value, run
 from gramian.cli.dialects import dialect_of
 from gramian.cli.mistakes import Mistake
 from gramian.cli.reading import Reading
@@ -120,7 +120,8 @@ def test_texts_that_mean_missing_are_copied(here):
             assert stored[column].tolist() == cells
 
 
-def test_columns_of_parquet_are_copied_to_the_last_digit(here):
+def test_columns_of_parquet_are_copied_to_the_last_digit(here, monkeypatch):
+    monkeypatch.setattr(formats, "BLOCK_ROWS", 25)
     large = [2**60 + i for i in range(60)]
     arrays = {
         "count": pa.array([None, *large[1:]]),
@@ -243,3 +244,15 @@ def test_components_are_chosen_on_a_part_with_classes_that_have_folds(here, monk
     assert run(["fit", "small.npz", *FAST]) == 0
     assert "chosen on 40 random rows" in capfd.readouterr().err
     assert len(fitting.choose_rows(np.arange(300) % 2, 0)) == 40
+
+
+def test_a_tilde_in_the_value_of_an_option_is_the_home_folder(here, monkeypatch):
+    monkeypatch.setenv("HOME", str(here))
+    monkeypatch.setenv("USERPROFILE", str(here))
+    labelled().to_csv("data.csv", index=False)
+    assert run(["fit", "data.csv", "-t", "label", "-r", "1", "--out=~/m.skops", *FAST]) == 0
+    assert run(["transform", "m.skops", "data.csv", "-o~/map.csv"]) == 0
+    assert (here / "m.skops").exists()
+    assert (here / "map.csv").exists()
+    assert expand_value("--title=a ~ b") == "--title=a ~ b"
+    assert expand_value("--target=~nobody-has-this-name") == "--target=~nobody-has-this-name"

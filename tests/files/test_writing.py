@@ -6,6 +6,7 @@ import re
 import stat
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -204,3 +205,20 @@ def test_safetensors_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r"pip install 'gramian\[files\]'; or give \.npz"):
         gramian.export_map(fitted("metric, labels"), tmp_path / "map.safetensors")
+
+
+def test_the_home_folder_may_be_a_tilde(tmp_path, monkeypatch, rng):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    X = rng.normal(size=(20, 3))
+    model = gramian.MetricLearner(1, constraints="triplets", random_state=0).fit(X, np.arange(20) % 2)
+    gramian.save(model, "~/model.skops")
+    assert (tmp_path / "model.skops").exists()
+    np.testing.assert_array_equal(gramian.load("~/model.skops").components_, model.components_)
+    assert gramian.files.read_header(Path("~/model.skops")).rank == 1
+    gramian.export_map(model, "~/map.npz")
+    assert (tmp_path / "map.npz").exists()
+    assert gramian.write_report(model, X, path="~/page.html") == tmp_path / "page.html"
+    assert (tmp_path / "page.html").exists()
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    assert gramian.open_table("~/a.csv", "y").columns == ["x"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import traceback
 import warnings
@@ -344,7 +346,7 @@ def run_command(arguments: list[str], interrupts: list[int]) -> int:
             warnings.showwarning = show_warning  # type: ignore[assignment]
             # `report_unseen` tells of these, by the name of the column.
             warnings.filterwarnings("ignore", message="Found unknown categories in columns")
-            app([argument for argument in arguments if argument != "--debug"], prog_name="gramian")
+            app([expand_value(each) for each in arguments if each != "--debug"], prog_name="gramian")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -359,6 +361,12 @@ def run_command(arguments: list[str], interrupts: list[int]) -> int:
             note("This may be a defect of gramian: --debug shows where it happened.")
         return 1
     return 0
+
+
+def expand_value(argument: str) -> str:
+    """Return an argument such as --out=~/demo with the home folder, as shells give it where a space is between."""
+    option, home, rest = argument.partition("~")
+    return option + os.path.expanduser(home + rest) if re.fullmatch("--[a-z-]+=|-[a-z]", option) else argument
 
 
 def is_known(error: Exception) -> bool:

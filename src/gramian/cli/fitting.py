@@ -300,7 +300,7 @@ def read_chunks(path: Path, reading: Reading) -> Iterator[Chunk]:
     for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
         known, decimal_point = block.frame[target].notna().to_numpy(), block.decimal_point
         sampler.add(block.frame[known], block.rows[known])
-        n_rows += np.count_nonzero(known)
+        n_rows += int(np.count_nonzero(known))
         if sampler.n_rows < check:
             continue
         chunk = Chunk(*sampler.result(), decimal_point)

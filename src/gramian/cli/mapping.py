@@ -192,7 +192,7 @@ def plain_cells(column: Any) -> Any:
     if isinstance(column.dtype, pd.ArrowDtype):
         whole = pa.types.is_integer(column.dtype.pyarrow_dtype) and column.isna().any()
         loses = whole and not column.dropna().between(-(2**53), 2**53).all()
-        column = column.astype(object) if loses else pa.chunked_array([column]).to_pandas()
+        column = column.astype(object) if loses else pa.array(column).to_pandas()
     cells = column.to_numpy()
     return np.where(column.isna(), "", cells).astype(str) if cells.dtype == object else cells
 

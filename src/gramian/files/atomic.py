@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from gramian.atomic import follow_link, replace_file
+from gramian.atomic import expand_home, follow_link, replace_file
 
 __all__ = ["write_atomically"]
 
@@ -16,7 +15,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     A link stays a link. Raises an OSError if the folder is missing, may not be written to, or is full; what was there
     is then unchanged, and no temporary file stays.
     """
-    given = Path(path)
+    given = expand_home(path)
     target = follow_link(given)
     if target.exists() and not target.is_file():
         raise IsADirectoryError(f"{given} is a folder or a device; give the path of a file.")

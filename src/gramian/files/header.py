@@ -8,13 +8,13 @@ import zipfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import gramian
+from gramian.atomic import expand_home
 from gramian.files.archive import HEADER, check_members, check_regular
 from gramian.files.errors import FileError
 
@@ -149,7 +149,7 @@ def read_header(path: str | PathLike[str]) -> Header:
     ...     gramian.files.read_header(Path(folder) / "model.skops").class_name
     'gramian.estimators.mds.SStressMDS'
     """
-    path = Path(path)
+    path = expand_home(path)
     check_regular(path)
     try:
         with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from gramian.atomic import expand_home
 from gramian.files.archive import HEADER, SCHEMA, SPARSE, pack, read_bytes, unpack
 from gramian.files.arrays import repack_sparse
 from gramian.files.atomic import write_atomically
@@ -41,7 +42,8 @@ def save(estimator: BaseEstimator, path: str | PathLike[str]) -> None:
     ----------
     estimator : estimator or pipeline
     path : str or path
-        The file, by custom `.skops`; one that exists is replaced. Endings of pickles, such as `.pkl`, are refused.
+        The file, by custom `.skops`; one that exists is replaced. ~ is the home folder, in `load` and
+        `export_map` too. Endings of pickles, such as `.pkl`, are refused.
 
     Raises
     ------
@@ -114,7 +116,7 @@ def load(path: str | PathLike[str]) -> Any:
     MetricLearner(n_components=3)
     """
     import_skops()
-    path = Path(path)
+    path = expand_home(path)
     content = read_bytes(path)
     header: Header | None = None
     try:

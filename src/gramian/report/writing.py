@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from gramian.atomic import expand_home
 from gramian.files.atomic import write_atomically
 from gramian.report.content import Data, gather_content
 from gramian.report.page import build_page
@@ -81,7 +82,7 @@ def write_report(
         check_image_shape(image_shape, data.X.shape[1])
     content = gather_content(subject, data, str(title), str(model_path), image_shape)
     write_atomically(path, build_page(content).encode())
-    return Path(path)
+    return expand_home(path)
 
 
 def check_data(X: Any, y: Any, X_test: Any, y_test: Any) -> Data:

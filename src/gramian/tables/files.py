@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian.atomic import expand_home
+
 __all__ = [
     "Layout",
     "check_no_more_columns",
@@ -39,7 +41,7 @@ class Layout(NamedTuple):
 
 def find_files(path: Any) -> list[Path]:
     """Return the files of a table; raise an error if there are none, or one has another format."""
-    paths = [Path(each) for each in ([path] if isinstance(path, str | os.PathLike) else path)]
+    paths = [expand_home(each) for each in ([path] if isinstance(path, str | os.PathLike) else path)]
     if len(paths) == 1 and paths[0].is_dir():
         folder = paths[0]
         paths = sorted(each for each in folder.iterdir() if each.is_file() and ending_of(each) in FORMATS)
