@@ -155,7 +155,7 @@ def mend_column(path: Path, column: Any, rows: Vector, reading: Reading, decimal
     name, known = column.name, column.dropna()
     if all(isinstance(cell, bool) for cell in known):
         # pandas has truth values with missing ones as objects.
-        return column.map({True: 1.0, False: 0.0}).astype(np.float64)
+        return column.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan)
     if all(type(cell) is date for cell in known):
         return np.array([None if gone else day for day, gone in zip(column, column.isna(), strict=True)], DAYS)
     if name in reading.dates:
