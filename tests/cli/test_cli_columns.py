@@ -111,7 +111,8 @@ def test_texts_that_mean_missing_are_copied(here):
     labelled().assign(count=np.arange(60) % 3).to_csv("train.csv", index=False)
     assert run(["fit", "train.csv", "-t", "label", "-r", "1", *FAST]) == 0
     for name in ("map.csv", "map.parquet", "map.npz"):
-        assert run(["transform", "model.skops", "data.csv", "--keep", "note", "--keep", "count", "-o", name]) == 0
+        keep = ["--keep", "note", "--keep", "count", "--keep", "note"]
+        assert run(["transform", "model.skops", "data.csv", *keep, "-o", name]) == 0
     expected = [cell or None for cell in cells]
     for column in ("note", "count"):
         assert pd.read_csv("map.csv", dtype=str, keep_default_na=False)[column].tolist() == cells
@@ -254,5 +255,7 @@ def test_a_tilde_in_the_value_of_an_option_is_the_home_folder(here, monkeypatch)
     assert run(["transform", "m.skops", "data.csv", "-o~/map.csv"]) == 0
     assert (here / "m.skops").exists()
     assert (here / "map.csv").exists()
+    assert run(["info", "~/m.skops"]) == 0
+    assert expand_value("--target=~") == "--target=~"
     assert expand_value("--title=a ~ b") == "--title=a ~ b"
     assert expand_value("--target=~nobody-has-this-name") == "--target=~nobody-has-this-name"

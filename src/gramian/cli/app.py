@@ -364,9 +364,9 @@ def run_command(arguments: list[str], interrupts: list[int]) -> int:
 
 
 def expand_value(argument: str) -> str:
-    """Return an argument such as --out=~/demo with the home folder, as shells give it where a space is between."""
-    option, home, rest = argument.partition("~")
-    return option + os.path.expanduser(home + rest) if re.fullmatch("--[a-z-]+=|-[a-z]", option) else argument
+    """Return an argument such as --out=~/demo with the home folder: shells do so only where a space is between."""
+    found = re.fullmatch("(--[a-z-]+=|-[a-z]|)(~[^/]*/.*)", argument, re.DOTALL)
+    return argument if found is None else found[1] + os.path.expanduser(found[2])
 
 
 def is_known(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def load_svmlight(path: Path, reading: Reading) -> Table:
     try:
         with opened(path, "rb") as file:
             X, y = load_svmlight_file(file, zero_based=True)
-    except (ValueError, OverflowError, gzip.BadGzipFile, EOFError) as error:
+    except (ValueError, OverflowError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise Mistake(f"{path} is not in svmlight's format, 'label column:value ...': {error}.") from error
     zero_based = find_base(path, X, reading)
     X = X if zero_based else X[:, 1:]

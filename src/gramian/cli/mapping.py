@@ -36,7 +36,7 @@ def map_file(model_path: Path, path: Path, out: Path, keep: list[str], reading: 
     if taken is not None:
         raise Mistake(f"--keep {taken} has the name of a column that is written. Rename it in {path}.")
     check_folder(out, model_path, path)
-    model = load_model(model_path)
+    model, keep = load_model(model_path), list(dict.fromkeys(keep))
     reading = reading_of(model, path, reading)
     types = kept_types(path, keep)
     with replaced_at_the_end(out) as part, open_writer(part, out.suffix, types) as writer:
