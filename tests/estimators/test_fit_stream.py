@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from gramian import MetricLearner, PSDRegressor, SubspaceTracker
 from gramian.estimators import _fit_stream
@@ -197,6 +198,27 @@ def test_streams_go_on_from_checkpoints(data, name, tmp_path):
     np.testing.assert_array_equal(fitted(other), fitted(expected))
     assert other.n_iter_ == expected.n_iter_
     assert not path.exists()
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState], ids=["Generator", "RandomState"])
+@pytest.mark.filterwarnings("ignore:not converged", "ignore:on held-out")
+def test_streams_with_a_generator_go_on_from_checkpoints(data, make, tmp_path):
+    model, batches = make_cases(*data)["labels"]
+    rng = make(5)
+    expected = learn_by_hand(clone(model).set_params(random_state=rng), batches)
+    after = rng.standard_normal()
+    model.set_params(checkpoint=tmp_path / "state.npz")
+    for stop in (1, 3):
+        # Each run is a process of its own, in which the generator begins anew.
+        rng = make(5)
+        with pytest.raises(KeyboardInterrupt):
+            model.set_params(random_state=rng).fit_stream(Interrupted(batches, stop))
+        rng.standard_normal(9)
+    with pytest.raises(ValueError, match=r"another fit: data\.random_state was '\w+ \w+' and is None"):
+        clone(model).set_params(random_state=None).fit_stream(batches)
+    model.set_params(random_state=rng).fit_stream(batches)
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    assert rng.standard_normal() == after
 
 
 def test_another_stream_is_refused(data, tmp_path):

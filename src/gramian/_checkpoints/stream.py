@@ -15,7 +15,7 @@ from gramian._checkpoints.fingerprint import describe
 from gramian._checkpoints.session import LARGEST_SHARE, remove_files
 from gramian.warn import warn_user
 
-__all__ = ["StreamCheckpoint"]
+__all__ = ["StreamCheckpoint", "state_of"]
 
 
 class StreamCheckpoint:
@@ -30,15 +30,21 @@ class StreamCheckpoint:
         What the fit is made of, but for the batches.
     stored : Stored or None
         The content of the file, if there is one.
+    random : Generator or RandomState, optional
+        What all batches draw from, if they do; its state is stored, and set again.
     """
 
-    def __init__(self, path: Path, every: float, header: dict[str, Any], stored: Stored | None) -> None:
-        self.path, self.every, self.header = path, every, header
+    def __init__(
+        self, path: Path, every: float, header: dict[str, Any], stored: Stored | None, random: Any = None
+    ) -> None:
+        self.path, self.every, self.header, self.random = path, every, header, random
         self.fitted: dict[str, Any] = {}
         self.learned, self.expected, self.seen = 0, "", 0
+        self._drawn: Any = None
         if stored is not None:
             state = Decoder(stored.arrays).decode(stored.header["state"])
             self.learned, self.expected, self.fitted = state["learned"], state["batches"], state["fitted"]
+            self._drawn = state["random"]
         self._hash = blake2b(digest_size=12)
         self._changed = False
         self._last, self._took = perf_counter(), 0.0
@@ -63,6 +69,12 @@ class StreamCheckpoint:
         """True if the batch that was skipped last is the last that was learned from."""
         return self.seen == self.learned
 
+    def restore(self, estimator: Any) -> None:
+        """Give an estimator what was learned, and set its random generator to the state after that."""
+        vars(estimator).update(self.fitted)
+        if self.random is not None:
+            set_state(self.random, self._drawn)
+
     def count(self, batch: Any) -> None:
         """Count a batch, and keep its fingerprint."""
         self.seen += 1
@@ -72,6 +84,8 @@ class StreamCheckpoint:
         """Take the state after a batch, and write it if the last one was written long enough ago."""
         self.count(batch)
         self.fitted, self._changed = fitted, True
+        # The next batch may be interrupted after it has drawn.
+        self._drawn = None if self.random is None else state_of(self.random)
         if perf_counter() - self._last >= max(self.every, self._took * (1 / LARGEST_SHARE - 1)):
             self.write()
 
@@ -80,7 +94,8 @@ class StreamCheckpoint:
         begin = perf_counter()
         try:
             encoder = Encoder()
-            state = {"learned": self.seen, "batches": self._hash.hexdigest(), "fitted": self.fitted}
+            learned = {"learned": self.seen, "batches": self._hash.hexdigest()}
+            state = {**learned, "fitted": self.fitted, "random": self._drawn}
             write_file(self.path, {**self.header, "state": encoder.encode(state)}, encoder.arrays)
             self._changed = False
         except (OSError, TypeError, MemoryError) as error:
@@ -99,6 +114,19 @@ class StreamCheckpoint:
     def remove(self) -> None:
         """Remove the file: the stream is done."""
         remove_files(self.path)
+
+
+def state_of(random: Any) -> Any:
+    """Return the state of a Generator or RandomState."""
+    return random.bit_generator.state if isinstance(random, np.random.Generator) else random.get_state(legacy=False)
+
+
+def set_state(random: Any, state: Any) -> None:
+    """Set the state of a Generator or RandomState."""
+    if isinstance(random, np.random.Generator):
+        random.bit_generator.state = state
+    else:
+        random.set_state(state)
 
 
 def describe_batch(batch: Any) -> Any:

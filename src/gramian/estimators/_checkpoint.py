@@ -15,6 +15,7 @@ import numpy as np
 import gramian
 from gramian._checkpoints import Checkpoint, StreamCheckpoint, check_place, describe, differences
 from gramian._checkpoints.file import Stored, read_file
+from gramian._checkpoints.stream import state_of
 from gramian.checks import check_number
 from gramian.solvers import Journal
 from gramian.warn import warn_user
@@ -103,8 +104,18 @@ def open_stream(estimator: Any, n_epochs: int) -> StreamCheckpoint | None:
     if getattr(estimator, "checkpoint", None) is None:
         return None
     check_checkpoint(estimator)
-    path, header, stored = find_place(estimator, {"stream": f"{n_epochs} epochs"})
-    return StreamCheckpoint(path, float(estimator.checkpoint_every), header, stored)
+    data, random = {"stream": f"{n_epochs} epochs"}, getattr(estimator, "random_state", None)
+    if isinstance(random, np.random.Generator | np.random.RandomState):
+        data["random_state"] = name_generator(random)
+    else:
+        random = None
+    path, header, stored = find_place(estimator, data)
+    return StreamCheckpoint(path, float(estimator.checkpoint_every), header, stored, random)
+
+
+def name_generator(random: Any) -> str:
+    """Return the class of a Generator or RandomState, and that of its bits."""
+    return f"{type(random).__name__} {state_of(random)['bit_generator']}"
 
 
 class Place(NamedTuple):

@@ -174,7 +174,7 @@ def learn_or_skip(estimator: Any, batch: Any, number: int, checkpoint: StreamChe
         learn_batch(estimator, batch, number)
         checkpoint.advance(batch, fitted_attributes(estimator))
     elif checkpoint.reached:
-        vars(estimator).update(checkpoint.fitted)
+        checkpoint.restore(estimator)
 
 
 def rows_of(batch: Any) -> int:
