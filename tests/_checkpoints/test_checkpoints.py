@@ -17,6 +17,7 @@ from gramian._checkpoints import session
 from gramian._checkpoints.encoding import Decoder, Encoder, find_class
 from gramian.atomic import part_prefix
 from gramian.estimators import subspace
+from gramian.estimators._candidates import Scored
 from gramian.geometries import GEOMETRIES
 from gramian.solvers import SOLVERS, GradientDescent, Growing, growing, loop
 
@@ -401,6 +402,22 @@ def test_cross_validation_needs_a_folder(rng, tmp_path):
     search = MetricLearnerCV([1, 2], estimator=MetricLearner(random_state=0, checkpoint=tmp_path / "one.npz"))
     with pytest.raises(ValueError, match=r"checkpoint=.* is a file, but .* Give a folder"):
         search.fit(X, y)
+
+
+def test_a_folder_at_home(rng, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "states").mkdir()
+    X, y = labelled(rng, 30)
+    learner = MetricLearner(constraints="triplets", max_iter=3, n_rounds=1, callback=StopAt(2))
+    with pytest.raises(Stop):
+        # Each fit has its own file.
+        MetricLearnerCV([1, 2], estimator=clone(learner).set_params(checkpoint="~/states")).fit(X, y)
+    assert len(os.listdir(tmp_path / "states")) == 1
+    monkeypatch.setattr(MetricLearnerCV, "_score_fold", lambda *given: Scored(np.ones(2), np.ones(2), {}))
+    with pytest.raises(Stop):
+        MetricLearnerCV([1, 2], estimator=learner, checkpoint="~/states").fit(X, y)
+    assert os.listdir(tmp_path) == ["states"]
 
 
 SCRIPT = """

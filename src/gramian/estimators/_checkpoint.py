@@ -24,6 +24,7 @@ __all__ = [
     "FitCheckpoint",
     "check_several_fits",
     "checkpoint_of",
+    "is_folder",
     "open_stream",
     "settings_of",
 ]
@@ -146,7 +147,7 @@ def check_checkpoint(estimator: Any) -> None:
 
 def check_several_fits(estimator: Any) -> None:
     """Raise a ValueError if the checkpoint of an estimator that is fitted several times is one file."""
-    if estimator.checkpoint is not None and not os.path.isdir(estimator.checkpoint):
+    if estimator.checkpoint is not None and not is_folder(estimator.checkpoint):
         raise ValueError(
             f"checkpoint={str(estimator.checkpoint)!r} is a file, but cross-validation makes many fits, each of which "
             "needs its own. Give a folder that exists."
@@ -173,9 +174,19 @@ def settings_of(estimator: Any) -> dict[str, Any]:
     return found
 
 
+def expand_place(place: Any) -> Path:
+    """Return the path of a checkpoint, with ~ replaced by the home folder."""
+    return Path(os.path.expanduser(place))
+
+
+def is_folder(place: Any) -> bool:
+    """Return True if a checkpoint is a folder that exists, in which every fit has a file of its own."""
+    return os.path.isdir(expand_place(place))
+
+
 def resolve_path(estimator: Any, header: dict[str, Any]) -> Path:
     """Return the path of the file. In a folder, it is named by the estimator and a hash of the fit."""
-    path = Path(estimator.checkpoint).expanduser()
+    path = expand_place(estimator.checkpoint)
     if not path.is_dir():
         return path
     name = blake2b(repr(header["fit"]).encode(), digest_size=8).hexdigest()

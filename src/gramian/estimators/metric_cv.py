@@ -22,7 +22,7 @@ from gramian.estimators._candidates import (
     standard_errors,
     tabulate,
 )
-from gramian.estimators._checkpoint import check_several_fits, checkpoint_of, settings_of
+from gramian.estimators._checkpoint import check_several_fits, checkpoint_of, is_folder, settings_of
 from gramian.estimators._checks import check_verbose, resolve_regularisation
 from gramian.estimators._choice import Choice
 from gramian.estimators._cv_fits import FitsByFolds
@@ -221,8 +221,7 @@ class MetricLearnerCV(FitsByFolds, LearnedDistance, BaseEstimator):
         """Return the learner fitted to all data, with a checkpoint of its own beside that of the folds."""
         before = {name: getattr(learner, name) for name in ("checkpoint", "checkpoint_every")}
         if self.checkpoint is not None and learner.checkpoint is None:
-            whole = os.path.isdir(self.checkpoint)
-            path = self.checkpoint if whole else f"{os.fspath(self.checkpoint)}.fit"
+            path = self.checkpoint if is_folder(self.checkpoint) else f"{os.fspath(self.checkpoint)}.fit"
             learner.set_params(checkpoint=path, checkpoint_every=self.checkpoint_every)
         return task.fit_all(learner).set_params(**before)
 
