@@ -238,6 +238,25 @@ def test_another_stream_is_refused(data, tmp_path):
     assert model.factor_ is before
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_streams_of_a_folder_have_files_of_their_own(data, tmp_path, once):
+    X, y = data
+    streams = [batches_of(X, y), batches_of(X[::-1], y[::-1])]
+    for number, batches in enumerate(streams, 1):
+        model = PSDRegressor(2, solver="online", random_state=0, checkpoint=tmp_path)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit_stream(Interrupted(batches, 3))
+        assert len(list(tmp_path.iterdir())) == number
+    for number, batches in enumerate(streams):
+        expected = learn_by_hand(PSDRegressor(2, solver="online", random_state=0), batches)
+        model = PSDRegressor(2, solver="online", random_state=0, checkpoint=tmp_path)
+        model.fit_stream(iter(batches) if once else batches)
+        np.testing.assert_array_equal(model.factor_, expected.factor_)
+        assert len(list(tmp_path.iterdir())) == 1 - number
+    with pytest.raises(ValueError, match="batches is empty"):
+        model.fit_stream([])
+
+
 def test_a_stream_that_ends_before_its_checkpoint_is_refused_and_nothing_is_lost(data, tmp_path):
     X, y = data
     path, model = tmp_path / "state", PSDRegressor(2, solver="online", random_state=0)

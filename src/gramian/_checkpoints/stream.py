@@ -15,7 +15,7 @@ from gramian._checkpoints.fingerprint import describe
 from gramian._checkpoints.session import LARGEST_SHARE, remove_files
 from gramian.warn import warn_user
 
-__all__ = ["StreamCheckpoint", "state_of"]
+__all__ = ["StreamCheckpoint", "describe_batch", "state_of"]
 
 
 class StreamCheckpoint:

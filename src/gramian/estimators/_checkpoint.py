@@ -15,7 +15,7 @@ import numpy as np
 import gramian
 from gramian._checkpoints import Checkpoint, StreamCheckpoint, check_place, describe, differences
 from gramian._checkpoints.file import Stored, read_file
-from gramian._checkpoints.stream import state_of
+from gramian._checkpoints.stream import describe_batch, state_of
 from gramian.checks import check_number
 from gramian.solvers import Journal
 from gramian.warn import warn_user
@@ -24,6 +24,7 @@ __all__ = [
     "FitCheckpoint",
     "check_several_fits",
     "checkpoint_of",
+    "has_folder",
     "is_folder",
     "open_stream",
     "settings_of",
@@ -100,12 +101,29 @@ def checkpoint_of(estimator: Any) -> Iterator[FitCheckpoint]:
     checkpoint.finish()
 
 
-def open_stream(estimator: Any, n_epochs: int) -> StreamCheckpoint | None:
-    """Return the checkpoint of a stream of an estimator, with what its file has; None if none is wanted."""
+def has_folder(estimator: Any) -> bool:
+    """Return True if an estimator keeps its checkpoints in a folder."""
+    place = getattr(estimator, "checkpoint", None)
+    return isinstance(place, str | os.PathLike) and is_folder(place)
+
+
+def open_stream(estimator: Any, n_epochs: int, first: Any = None) -> StreamCheckpoint | None:
+    """Return the checkpoint of a stream of an estimator, with what its file has; None if none is wanted.
+
+    Parameters
+    ----------
+    estimator : estimator
+    n_epochs : int
+    first : batch, optional
+        The first batch, if a folder is to have a file for each stream.
+    """
     if getattr(estimator, "checkpoint", None) is None:
         return None
     check_checkpoint(estimator)
-    data, random = {"stream": f"{n_epochs} epochs"}, getattr(estimator, "random_state", None)
+    random = getattr(estimator, "random_state", None)
+    data: dict[str, Any] = {"stream": f"{n_epochs} epochs"}
+    if first is not None:
+        data["first"] = describe_batch(first)
     if isinstance(random, np.random.Generator | np.random.RandomState):
         data["random_state"] = name_generator(random)
     else:

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 from gramian._checkpoints import StreamCheckpoint
 from gramian.checks import check_number
 from gramian.estimators._available import available_if
-from gramian.estimators._checkpoint import open_stream
+from gramian.estimators._checkpoint import has_folder, open_stream
 from gramian.warn import warn_user
 
 __all__ = ["LearnsFromStreams"]
@@ -68,14 +69,15 @@ class LearnsFromStreams:
         check_repeatable(batches, n_epochs)
         verbose = getattr(self, "verbose", 0)
         shown = verbose > 0 if progress is None else bool(progress)
-        checkpoint = open_stream(self, n_epochs)
+        stream, first = look_ahead(repeat_batches(batches, n_epochs), has_folder(self))
+        checkpoint = open_stream(self, n_epochs, first)
         reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
         before, learned = forget_fit(self), 0
         if shown and verbose == 1:
             # The bar tells enough; with verbose=2, every batch is reported as well.
             vars(self)["verbose"] = 0
         try:
-            for batch in repeat_batches(batches, n_epochs):
+            for batch in stream:
                 learn_or_skip(self, batch, learned, checkpoint)
                 learned += 1
                 if reporter is not None:
@@ -136,6 +138,12 @@ def repeat_batches(batches: Any, n_epochs: int) -> Iterator[Any]:
     """Yield the batches of all epochs."""
     for _ in range(n_epochs):
         yield from batches() if callable(batches) else batches
+
+
+def look_ahead(stream: Iterator[Any], wanted: bool) -> tuple[Iterator[Any], Any]:
+    """Return the batches of a stream, and the first of them, if that is wanted and there is one, else None."""
+    seen = list(islice(stream, int(wanted)))
+    return chain(seen, stream), seen[0] if seen else None
 
 
 def forget_fit(estimator: Any) -> dict[str, Any]:
