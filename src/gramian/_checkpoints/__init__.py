@@ -1,7 +1,7 @@
 """Checkpoints: the state of a fit in a file, from which the same fit goes on."""
 
 from gramian._checkpoints.file import CheckpointDamaged, check_place
-from gramian._checkpoints.fingerprint import describe, differences
+from gramian._checkpoints.fingerprint import describe, differences, hash_texts
 from gramian._checkpoints.session import Checkpoint, NoCheckpoint
 from gramian._checkpoints.stream import StreamCheckpoint
 
@@ -13,4 +13,5 @@ __all__ = [
     "check_place",
     "describe",
     "differences",
+    "hash_texts",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-__all__ = ["describe", "differences", "hash_array"]
+__all__ = ["describe", "differences", "hash_array", "hash_texts"]
 
 #: The number of bytes of an array that are hashed at a time: one that is memory-mapped is never read as a whole.
 BLOCK = 1 << 24
@@ -38,9 +38,8 @@ def describe(value: Any) -> Any:
         own = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
         return {"class": type(value).__qualname__, **own}
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        # Samples on workers are described by the smallest and the largest entry of every column.
-        extremes = getattr(value, "extremes", None)
-        hashes = [] if extremes is None else [hash_array(end) for end in (extremes.low, extremes.high)]
+        # Samples on workers are hashed there.
+        hashes = [value.fingerprint] if hasattr(value, "fingerprint") else []
         return " ".join([type(value).__qualname__, str(value.dtype), str(tuple(value.shape)), *hashes])
     return getattr(value, "__qualname__", type(value).__qualname__)
 
@@ -56,6 +55,11 @@ def hash_array(array: np.ndarray) -> str:
     for start in range(0, len(rows), length):
         found.update(np.ascontiguousarray(rows[start : start + length]).view(np.uint8).data)
     return found.hexdigest()
+
+
+def hash_texts(texts: Iterable[str]) -> str:
+    """Return a hash of some texts, in their order."""
+    return blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._checkpoints import hash_texts
 from gramian.blocked.split import SplitReport, split_term
 from gramian.blocked.work import (
     centre_block,
@@ -16,6 +17,7 @@ from gramian.blocked.work import (
     join_block,
     keep_present,
     list_extremes,
+    list_hashes,
     list_images,
     pull_block,
     scale_block,
@@ -113,6 +115,11 @@ class BlockedFeatures:
         found = self.execution.run(list_extremes, self.shards)[1]
         low, high = np.fmin.reduce([each.low for each in found]), np.fmax.reduce([each.high for each in found])
         return Extremes(low, high, any(each.missing for each in found))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the hashes of the blocks, in their order; one pass."""
+        return hash_texts(self.execution.run(list_hashes, self.shards)[1])
 
     def fewer_columns(self, *, join: bool) -> Columns | None:
         """Return sparse samples in fewer features, as `gramian.columns.fewer_columns`; None if few are saved."""

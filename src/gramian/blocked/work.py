@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gramian._checkpoints import describe
 from gramian.columns import join_columns, keep_columns
 from gramian.execution.held import Held, Opaque
 from gramian.extremes import Extremes, extremes_of
@@ -22,6 +23,7 @@ __all__ = [
     "join_block",
     "keep_present",
     "list_extremes",
+    "list_hashes",
     "list_images",
     "make_block",
     "pull_block",
@@ -31,6 +33,11 @@ __all__ = [
     "sum_columns",
     "take_block",
 ]
+
+
+def list_hashes(features: Any) -> tuple[None, list[str]]:
+    """List the dtype, the shape and a hash of the samples."""
+    return None, [describe(features.X)]
 
 
 def list_extremes(features: Any) -> tuple[None, list[Extremes]]:
