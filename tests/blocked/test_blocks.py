@@ -99,6 +99,42 @@ def test_blocks_of_every_kind_are_read(rng, tmp_path, kind):
         assert list(blocked.feature_names_in_) == NAMES
 
 
+@pytest.mark.parametrize("single", [False, True], ids=["mixed", "float32"])
+@pytest.mark.parametrize("form", ["frame", "parquet"])
+def test_columns_of_several_types_become_numbers(rng, tmp_path, form, single):
+    X = rng.standard_normal((60, 4)).round(1)
+    kinds = ["Float32"] * 4 if single else ["float64", "Float64", "bool", "Int64"]
+    X[:, 2:] = np.abs(X[:, 2:]) > 0.5
+    frame = pd.DataFrame(
+        {name: pd.array(column, dtype=kind) for name, column, kind in zip("abcd", X.T, kinds, strict=True)}
+    )
+    frame.loc[45, "b"] = pd.NA
+    if form == "parquet" and not single:
+        # Dask turns such a column into one of texts.
+        frame["e"] = np.array([True, False] * 29 + [None, None])
+        X = np.column_stack([X, [1, 0] * 29 + [np.nan] * 2])
+    X[45, 1] = np.nan
+    data = dd.from_pandas(frame, npartitions=2, sort=False)
+    if form == "parquet":
+        data = [str(tmp_path / f"{i}.parquet") for i in range(2)]
+        for i, path in enumerate(data):
+            frame.iloc[30 * i : 30 * i + 30].to_parquet(path)
+    with open_blocks(data, allow_missing=True) as blocks:
+        assert blocks.dtype == (np.float32 if single else np.float64)
+        np.testing.assert_array_equal(blocks.dense(), X.astype(blocks.dtype))
+    with pytest.raises(ValueError, match=r"row 15, column 1 is nan\. Fill or drop it"):
+        PSDRegressor(1).fit(data, np.ones(60))
+
+
+def test_a_column_without_numbers_is_named(rng):
+    frame = pd.DataFrame({"a": rng.random(20), "b": 0, "c": rng.random(20)})
+    texts = pd.Series(["x", "y"] * 10)
+    for column in (texts, texts.astype("category"), pd.date_range("2020", periods=20), 1j * frame["a"]):
+        data = dd.from_pandas(frame.assign(b=column), npartitions=2)
+        with pytest.raises(ValueError, match=r"^block 0 of X: column 'b' is of type \w+.*; expected numbers"):
+            PSDRegressor(1).fit(data, np.ones(20))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_distances_and_subspaces_of_blocks_of_every_kind(rng, tmp_path, kind):
     X = regression(rng, 900, dtype=np.float32 if kind == "float32" else np.float64)[0]

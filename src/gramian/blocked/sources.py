@@ -21,6 +21,10 @@ __all__ = ["FILES", "Source", "Summary", "TableFile", "find_sources", "is_in_fil
 FILES = (".npy", ".parquet")
 
 
+#: What pandas calls columns of objects that are numbers or truth values, some of them missing.
+NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
+
+
 class Source(NamedTuple):
     """A block of samples: its name in errors, and its origin, a path, a matrix or an object that Dask computes."""
 
@@ -128,6 +132,8 @@ def as_block(value: Any, allow_missing: bool) -> Array | Sparse:
     if scipy.sparse.issparse(value):
         check_sparse(value)
         value = scipy.sparse.csr_array(value)
+    elif hasattr(value, "iloc") and value.ndim == 2:
+        value = columns_to_array(value)
     elif hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if not scipy.sparse.issparse(value):
@@ -140,6 +146,31 @@ def as_block(value: Any, allow_missing: bool) -> Array | Sparse:
         value = value.astype(np.float64)
     check_finite(value, allow_missing)
     return Sparse(value) if scipy.sparse.issparse(value) else Array(np.ascontiguousarray(value))
+
+
+def columns_to_array(frame: Any) -> Any:
+    """Return a data frame as an array (n, d), of float32 if all columns are, else of float64 where they differ."""
+    types = [str(kind).lower() for kind in frame.dtypes]
+    if all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in frame.dtypes):
+        return frame.to_numpy()
+    dtype = np.float32 if set(types) == {"float32"} else np.float64
+    X = np.empty(frame.shape, dtype)
+    for position, name in enumerate(frame.columns):
+        X[:, position] = column_to_array(frame.iloc[:, position], name, dtype)
+    return X
+
+
+def column_to_array(column: Any, name: Any, dtype: Any) -> Any:
+    """Return a column of a data frame (n,), NaN where an entry is missing; raise a ValueError if it has no numbers."""
+    from pandas.api.types import infer_dtype, is_complex_dtype, is_numeric_dtype
+
+    kind = column.dtype
+    # Categories may be numbers.
+    own = getattr(getattr(kind, "categories", None), "dtype", kind)
+    numeric = is_numeric_dtype(own) and not is_complex_dtype(own)
+    if numeric or infer_dtype(column, skipna=True) in NUMBERS:
+        return column.to_numpy(dtype=dtype, na_value=np.nan)
+    raise ValueError(f"column {name!r} is of type {kind}; expected numbers. Leave it out, or encode it as numbers.")
 
 
 def check_finite(value: Any, allow_missing: bool) -> None:
