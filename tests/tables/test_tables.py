@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -69,6 +70,16 @@ def test_kinds_of_columns(rng, tmp_path):
     found, y = read_all(open_table(path, columns=["count", "v"], dtype=np.float32))
     assert y is None
     np.testing.assert_array_equal(found, np.column_stack([np.arange(50, dtype=np.float32), X]))
+
+
+@pytest.mark.parametrize("kind", ["decimal128", "decimal256"])
+def test_decimal_targets_are_numbers(rng, tmp_path, kind):
+    X, y = rng.standard_normal((20, 2)), rng.integers(-500, 500, 20) / 4
+    numbers = pyarrow.array([Decimal(value) for value in y.tolist()], getattr(pyarrow, kind)(10, 2))
+    found, target = read_all(open_table(write(tmp_path / "a.parquet", X, numbers, z=numbers), "y"))
+    assert target.dtype == np.float64
+    np.testing.assert_array_equal(target, y)
+    np.testing.assert_array_equal(found[:, 2], y)
 
 
 def test_several_files_and_folders(rng, tmp_path, ending):

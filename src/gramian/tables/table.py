@@ -304,6 +304,8 @@ def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
         raise ValueError(f"{file}: row {row}, counted from 0, has no target {name!r}. Fill or drop it.")
     if str(column.type).startswith("dictionary"):
         column = column.dictionary_decode()
+    if str(column.type).startswith("decimal"):
+        column = column.cast("float64")
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         bad = int(np.argmin(np.isfinite(values)))
