@@ -22,6 +22,10 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed: 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
+pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+LISTS = pyarrow.schema([("v", pyarrow.list_(pyarrow.float64())), ("y", pyarrow.float64())])
+
+
 @pytest.fixture(autouse=True)
 def context(client):
     with client.as_current():
@@ -287,6 +291,17 @@ def parquet_files(rng, tmp_path):
         frame.insert(0, "label", np.where(y[rows] > np.median(y), "far", "near"))
         frame.to_parquet(path)
     return X, y, names, paths
+
+
+def test_tables_of_lists_are_blocks(rng, tmp_path):
+    X = rng.standard_normal((30, 4))
+    for i, rows in enumerate((slice(0), slice(10), slice(10, 30))):
+        # Spark writes files without rows.
+        frame = pd.DataFrame({"v": pd.Series(X[rows].tolist(), dtype=object), "y": np.ones(len(X[rows]))})
+        frame.to_parquet(tmp_path / f"{i}.parquet", schema=LISTS)
+    with open_blocks(open_table(tmp_path, "y")) as blocks:
+        assert blocks.n_blocks == 2
+        np.testing.assert_array_equal(blocks.dense(), X)
 
 
 @pytest.mark.filterwarnings("ignore:not converged")

@@ -72,6 +72,54 @@ def test_kinds_of_columns(rng, tmp_path):
     np.testing.assert_array_equal(found, np.column_stack([np.arange(50, dtype=np.float32), X]))
 
 
+@pytest.fixture(params=["list_", "large_list"])
+def lists(request):
+    """Return a function from rows to lists of no fixed length, as pandas and Spark write them."""
+    return lambda rows: pyarrow.array(rows, getattr(pyarrow, request.param)(pyarrow.float32()))
+
+
+def write_lists(path, column, y=None):
+    parquet.write_table(pyarrow.table({"v": column} | ({} if y is None else {"y": y})), path, row_group_size=16)
+    return path
+
+
+def test_lists_of_no_fixed_length_are_features(rng, tmp_path, lists):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    path = write_lists(tmp_path / "b.parquet", lists(X.tolist()), np.arange(50))
+    table = open_table(path, "y", batch_rows=7)
+    assert (table.n_features, table.dtype) == (3, np.float32)
+    np.testing.assert_array_equal(read_all(table)[0], X)
+    # Spark writes files without rows.
+    for name in ("a", "c"):
+        write_lists(tmp_path / f"{name}.parquet", lists([]), np.arange(0))
+    found, y = read_all(open_table(tmp_path, "y"))
+    np.testing.assert_array_equal(found, X)
+    assert y.tolist() == list(range(50))
+    assert [part.X.size for part in open_table(tmp_path / "a.parquet")] == []
+    np.testing.assert_array_equal(open_table(tmp_path).to_npy(tmp_path).X[:, :3], X)
+    write_lists(tmp_path / "d.parquet", lists(X[:, :2].tolist()), np.arange(50))
+    with pytest.raises(ValueError, match=r"d\.parquet has widths \[2\], but .*a\.parquet has \[3\]"):
+        open_table(tmp_path, "y")
+
+
+def test_a_list_of_another_length_is_named(tmp_path, lists):
+    for bad, words in (([1.0], "a list of 1 numbers"), ([], "a list of 0 numbers"), (None, "no list")):
+        for place in (5, 47):
+            rows = [[1.0, 2.0] for _ in range(50)]
+            rows[place] = bad
+            path = write_lists(tmp_path / "a.parquet", lists(rows))
+            with pytest.raises(
+                ValueError, match=rf"a\.parquet: row {place}, counted from 0, has {words} in column 'v'"
+            ):
+                list(open_table(path, batch_rows=20))
+    path = write_lists(tmp_path / "a.parquet", lists([None, [], [1.0], [2.0]]))
+    with pytest.raises(ValueError, match="row 0, counted from 0, has no list"):
+        list(open_table(path))
+    path = write_lists(tmp_path / "a.parquet", pyarrow.array([["x"], ["y"]]))
+    with pytest.raises(ValueError, match=r"column 'v' is of type list<.*string>; expected numbers"):
+        open_table(path)
+
+
 @pytest.mark.parametrize("kind", ["decimal128", "decimal256"])
 def test_decimal_targets_are_numbers(rng, tmp_path, kind):
     X, y = rng.standard_normal((20, 2)), rng.integers(-500, 500, 20) / 4

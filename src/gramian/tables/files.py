@@ -15,6 +15,7 @@ __all__ = [
     "Layout",
     "check_no_more_columns",
     "check_same_layout",
+    "fill_widths",
     "find_files",
     "format_of",
     "is_list",
@@ -29,10 +30,15 @@ __all__ = [
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 #: The bytes of a CSV file that are read at a time.
 CSV_BLOCK = 1 << 23
+#: The rows that are read at a time to find the length of lists.
+FIRST_ROWS = 64
 
 
 class Layout(NamedTuple):
-    """How the features are stored: the number of features in each column, the dtype, and the type of the target."""
+    """How the features are stored: the number of features in each column, the dtype, and the type of the target.
+
+    The number is 0 for lists of no fixed length in a file that has none.
+    """
 
     widths: list[int]
     dtype: np.dtype
@@ -186,9 +192,28 @@ def read_layout(file: Path, columns: list[str], target: str | None) -> Layout:
                 "columns=[...]."
             )
     single = all(str(kind.value_type if is_list(kind) else kind) in ("float", "halffloat") for kind in kinds)
-    widths = [kind.list_size if is_list(kind) else 1 for kind in kinds]
+    widths = [width_of(file, name, kind) for name, kind in zip(columns, kinds, strict=True)]
     text = "" if target is None else "text" if is_text(schema.field(target).type) else "number"
     return Layout(widths, np.dtype(np.float32 if single else np.float64), text)
+
+
+def width_of(file: Path, name: str, kind: Any) -> int:
+    """Return the number of features of a column; of lists of no fixed length, that of the first that is not empty."""
+    if not is_list(kind):
+        return 1
+    if str(kind).startswith("fixed_size_list"):
+        return kind.list_size
+    for part in read_batches(file, [name], None, FIRST_ROWS):
+        lengths = part.column(0).value_lengths().drop_null().to_numpy()
+        if lengths.any():
+            return int(lengths[lengths > 0][0])
+    return 0
+
+
+def fill_widths(layout: Layout, other: Layout) -> Layout:
+    """Return a layout with the numbers of features that it lacks from another one."""
+    pairs = zip(layout.widths, other.widths, strict=True)
+    return layout._replace(widths=[own or width for own, width in pairs])
 
 
 def check_no_more_columns(file: Path, names: Iterable[str], columns: Sequence[str], first: Path) -> None:
@@ -215,8 +240,8 @@ def check_same_layout(file: Path, layout: Layout, first: Layout, name: Path, any
 
 
 def is_list(kind: Any) -> bool:
-    """Return True for the type of lists of one length."""
-    return str(kind).startswith("fixed_size_list")
+    """Return True for the types of lists, of one length or not."""
+    return str(kind).startswith(("fixed_size_list", "list<", "large_list<"))
 
 
 def is_number(kind: Any) -> bool:

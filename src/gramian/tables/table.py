@@ -14,6 +14,7 @@ from gramian.checks import FLOATS, check_number
 from gramian.tables.files import (
     check_no_more_columns,
     check_same_layout,
+    fill_widths,
     find_files,
     format_of,
     is_list,
@@ -66,8 +67,8 @@ def open_table(
     target : str, optional
         The column of the targets or class labels.
     columns : sequence of str, optional
-        The columns of the features; all but the target by default. A column of lists of one length, as of embeddings,
-        stands for as many features.
+        The columns of the features; all but the target by default. A column of lists, as of embeddings, stands for as
+        many features as each list has numbers; all must have the same number.
     batch_rows : int, optional
         The largest number of rows in a batch; by default as many as 16 MB hold, and at most 65536.
     dtype : dtype, optional
@@ -107,10 +108,11 @@ def open_table(
         if not given:
             check_no_more_columns(file, names_of(read_schema(file), file, target), columns, files[0])
         own = read_layout(file, columns, target)
-        check_same_layout(file, own, layout, files[0], any_dtype=dtype is not None)
+        layout = fill_widths(layout, own)
+        check_same_layout(file, fill_widths(own, layout), layout, files[0], any_dtype=dtype is not None)
         kind = np.promote_types(kind, own.dtype) if dtype is None else kind
     if batch_rows is None:
-        batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * sum(layout.widths))))
+        batch_rows = min(MOST_ROWS, max(1, BATCH // (kind.itemsize * max(1, sum(layout.widths)))))
     return Table(files, columns, target, layout.widths, int(batch_rows), kind, bool(allow_missing))
 
 
@@ -198,14 +200,14 @@ class Table:
             first_row = 0
             for part in read_batches(file, self.columns, self.target, self.batch_rows):
                 X = np.empty((part.num_rows, self.n_features), self.dtype)
-                write_rows(X, self.read_columns(file, part))
+                write_rows(X, self.read_columns(file, first_row, part))
                 if not self.allow_missing:
                     self.check_finite(file, first_row, X)
                 y = None if self.target is None else read_target(file, first_row, part, self.target)
                 first_row += part.num_rows
                 yield Batch(X, y)
 
-    def read_columns(self, file: Path, part: Any) -> list[Vector]:
+    def read_columns(self, file: Path, first_row: int, part: Any) -> list[Vector]:
         """Return the columns of a record batch as arrays (n,), or (n, k) of those that have lists of k numbers."""
         found = []
         # Types are few: to tell of each column whether it has lists takes longer than to read it.
@@ -213,10 +215,8 @@ class Table:
         for name, width in zip(self.columns, self.widths, strict=True):
             column = part.column(name)
             if listed[column.type]:
-                values = column.flatten().to_numpy(zero_copy_only=False)
-                if len(values) != width * len(column):
-                    raise ValueError(f"{file}: column {name!r} has a missing list. Fill it, or drop its row.")
-                values = values.reshape(len(column), width)
+                check_lists(file, first_row, column, name, width)
+                values = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
             else:
                 values = column.to_numpy(zero_copy_only=False)
             # A number beyond the range becomes infinite, and is told as such.
@@ -294,6 +294,20 @@ def write_rows(X: Matrix, columns: list[Vector]) -> None:
             else:
                 X[rows, position : position + column.shape[1]] = column[rows]
                 position += column.shape[1]
+
+
+def check_lists(file: Path, first_row: int, column: Any, name: str, width: int) -> None:
+    """Raise a ValueError that names the first row of a column that has no list, or one of another length."""
+    if column.null_count:
+        row = first_row + column.is_null().to_pylist().index(True)
+        raise ValueError(f"{file}: row {row}, counted from 0, has no list in column {name!r}. Fill or drop it.")
+    lengths = column.value_lengths().to_numpy()
+    if (lengths != width).any():
+        bad = int(np.argmax(lengths != width))
+        raise ValueError(
+            f"{file}: row {first_row + bad}, counted from 0, has a list of {lengths[bad]} numbers in column {name!r}, "
+            f"where others have {width}. All lists of a column must have one length."
+        )
 
 
 def read_target(file: Path, first_row: int, part: Any, name: str) -> Vector:
