@@ -1,6 +1,8 @@
 """Data sets: where they are searched for, what is returned, and the errors for missing ones."""
 
 import io
+import os
+import sys
 from dataclasses import replace
 from urllib.error import URLError
 
@@ -458,3 +460,25 @@ def test_the_table_lists_every_set():
     assert len(table.splitlines()) == 1 + len(SIZES)
     assert "41082" in table
     assert "arcsinh" in datasets.describe("gordon_lung")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_others_may_read_what_is_stored(tmp_path):
+    before = os.umask(0o022)
+    try:
+        store.write(tmp_path / "cache" / "a.npz", {"data": np.eye(2)})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache" / "a.npz").stat().st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path / "cache") == ["a.npz"]
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    def refuse(path, *arguments):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(store, "read_arrays", refuse)
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"")
+    with pytest.raises(PermissionError, match=r"a\.npz"):
+        store.read(path, (2, 2, 2))

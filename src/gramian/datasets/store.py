@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gramian.atomic import replace_file
 from gramian.checks import check_csr
 from gramian.datasets.archive import read_arrays
 from gramian.datasets.dataset import Dataset
@@ -100,8 +100,8 @@ def read(path: Path, size: tuple[int, int, int], missing: bool = False) -> Datas
     """Return the data set in a file; raise `DatasetDamaged` if the file is damaged or has another size."""
     try:
         return build_dataset(read_arrays(path, KEYS, limits_of(path, size)), size, missing)
-    except MemoryError:
-        # Sizes were checked before memory was reserved: the file is good, but too large for this machine.
+    except (MemoryError, PermissionError):
+        # Sizes were checked before memory was reserved: the file is good, but too large for this machine, or not ours.
         raise
     except Exception as error:
         # `zipfile`, `zlib` and `struct` raise what they like on damaged files.
@@ -205,11 +205,5 @@ def write(path: Path, arrays: Mapping[str, Vector]) -> None:
     # No other keyword, such as allow_pickle: older versions of NumPy would store it as one more array.
     keywords: Any = arrays
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.stem, suffix=".part", delete=False) as part:
-        try:
-            np.savez_compressed(part, **keywords)
-        except BaseException:
-            part.close()
-            os.unlink(part.name)
-            raise
-    os.replace(part.name, path)
+    with replace_file(path) as stream:
+        np.savez_compressed(stream, **keywords)
