@@ -11,10 +11,14 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 import gramian
+from gramian import PSDRegressor
 from gramian.files import FileError
 from gramian.files.archive import HEADER, SCHEMA, pack, unpack
 from gramian.files.consistency import check_shapes
 from gramian.files.storage import to_bytes
+from gramian.geometries import Polar
+from gramian.losses import Huber
+from gramian.solvers import Armijo, GradientDescent
 from harness import model_files
 from harness.hostile_models import PROOF
 
@@ -109,6 +113,46 @@ def test_an_earlier_version_lacks_settings_that_get_their_defaults(tmp_path):
     attributes["key_types"]["content"].pop()
     (tmp_path / "model").write_bytes(pack(model_files.seal({**members, SCHEMA: json.dumps(schema).encode()})))
     assert gramian.load(tmp_path / "model").verbose == 0
+
+
+def without(node, *names):
+    """The node of a part, less some of its settings."""
+    for name in names:
+        position = list(node["content"]["content"]).index(name)
+        del node["content"]["content"][name]
+        del node["content"]["key_types"]["content"][position]
+
+
+def test_parts_of_an_earlier_version_have_the_defaults_of_settings_that_they_lack(tmp_path):
+    model = PSDRegressor(2, geometry=Polar(weight=0.3), solver=GradientDescent(Armijo(decrease=0.3)), loss=Huber(0.5))
+    members = unpack(to_bytes(model))
+    schema = json.loads(members[SCHEMA])
+    parts = schema["content"]["content"]
+    search = parts["solver"]["content"]["content"]["search"]
+    without(parts["geometry"], "weight")
+    without(search, "decrease")
+    path = tmp_path / "model"
+    path.write_bytes(pack(model_files.seal({**members, SCHEMA: json.dumps(schema).encode()})))
+    loaded = gramian.load(path)
+    assert vars(loaded.geometry) == vars(Polar())
+    assert loaded.solver == GradientDescent(Armijo())
+    assert loaded.loss == Huber(0.5)
+    # One whose default is made anew.
+    without(parts["solver"], "search")
+    path.write_bytes(pack(model_files.seal({**members, SCHEMA: json.dumps(schema).encode()})))
+    assert gramian.load(path).solver == GradientDescent()
+
+
+def test_named_tuples_of_an_earlier_version_have_the_defaults_of_fields_that_they_lack(tmp_path):
+    members = unpack(to_bytes(fitted("metric, kept pairs")))
+    schema = json.loads(members[SCHEMA])
+    kept = schema["content"]["content"]["kept_tuples_"]["content"]["pairs"]
+    assert kept["__class__"] == "TupleChunk"
+    del kept["content"][-1:]
+    (tmp_path / "model").write_bytes(pack(model_files.seal({**members, SCHEMA: json.dumps(schema).encode()})))
+    chunk = gramian.load(tmp_path / "model").kept_tuples_["pairs"]
+    assert chunk.sense is None
+    assert chunk.y is not None
 
 
 def test_damage_names_the_file_and_the_versions(tmp_path):

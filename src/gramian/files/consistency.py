@@ -78,13 +78,30 @@ def check_own(part: Any) -> None:
         check_settings(part)
         check_shapes(part)
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
-        fields = {field.name for field in dataclasses.fields(part) if field.init}
-        if vars(part).keys() - {field.name for field in dataclasses.fields(part)} or fields - vars(part).keys():
-            raise ValueError(f"a {type(part).__name__} has other settings than it takes")
+        fill_fields(part)
         # The constructor checks them.
         dataclasses.replace(part)
     elif isinstance(part, Threads) and (vars(part).keys() != {"n", "_pool"} or part._pool is not None):
         raise ValueError("a Threads has other settings than it takes")
+
+
+def fill_fields(part: Any) -> None:
+    """Give a dataclass of an earlier version the fields that are new, and refuse those that are not known."""
+    name, held = type(part).__name__, vars(part)
+    fields = {field.name: field for field in dataclasses.fields(part)}
+    if held.keys() - fields.keys():
+        raise ValueError(f"a {name} has other settings than it takes")
+    for key, field in fields.items():
+        if not field.init or key in held:
+            continue
+        if field.default is not dataclasses.MISSING:
+            default = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        else:
+            raise ValueError(f"a {name} lacks the setting {key}")
+        # Frozen dataclasses refuse assignments.
+        object.__setattr__(part, key, default)
 
 
 def check_settings(estimator: BaseEstimator) -> None:
