@@ -5,6 +5,7 @@ import signal
 import time
 import warnings
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from gramian import MetricLearner, PSDRegressor
+from gramian.blocked import open_blocks
 from gramian.execution import Dask, waiting
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'gramian[dask]'")
@@ -80,6 +82,28 @@ def test_a_killed_worker_changes_nothing_of_pairs_across_blocks(rng, client):
     assert len(other.history_["cost"]) > 6
     np.testing.assert_array_equal(other.history_["cost"], model.history_["cost"])
     np.testing.assert_array_equal(other.factor_, model.factor_)
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.parametrize("join", [True, False], ids=["joined", "left out"])
+def test_a_killed_worker_changes_nothing_of_fewer_columns(rng, client, join):
+    # Each of 2500 samples has 60 features of its own, and one that all have: too many for one small argument.
+    n, own, d = 2500, 60, 200_000
+    indices = np.column_stack([np.arange(n * own).reshape(n, own), np.full(n, d - 1)]).ravel()
+    entries = rng.standard_normal(len(indices)).astype(np.float32)
+    X = scipy.sparse.csr_array((entries, indices, np.arange(0, len(indices) + 1, own + 1)), shape=(n, d))
+    with open_blocks([X[:1000], X[1000:]], Dask(client)) as blocks:
+        execution = blocks.execution
+        before = execution.traffic.sent
+        features = blocks.fewer_columns(join=join).features
+        # Two bits for each feature, for each worker, and the numbers of the samples.
+        assert execution.traffic.sent - before < 2 * d / 4 + 8 * n + 1000
+        assert features.shape[1] == (n + 1 if join else n * own + 1)
+        B = rng.standard_normal((features.shape[1], 1)).astype(features.dtype)
+        expected = features.image(B)
+        KillWorker(client, 0)(SimpleNamespace(iteration=0))
+        with time_limit(100):
+            np.testing.assert_array_equal(features.image(B), expected)
     client.wait_for_workers(2, timeout=60)
 
 

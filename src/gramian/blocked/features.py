@@ -19,6 +19,7 @@ from gramian.blocked.work import (
     list_extremes,
     list_hashes,
     list_images,
+    mark_columns,
     pull_block,
     scale_block,
     stack_features,
@@ -126,22 +127,30 @@ class BlockedFeatures:
         (n, d), run = self.shape, self.execution.run
         if d <= WIDE:
             return None
-        counts = run(count_columns, self.shards)[1]
+        join = join and n < d
+        counts = run(count_columns, self.shards)[1] if join else run(mark_columns, self.shards)[1]
         if counts is None:
             return None
         if join and joins_columns(counts, n):
-            rows = self.place_with(cut_block, np.arange(n))
-            shards, parts = run(join_block, rows, counts=counts, n_samples=n)
-            indices, places, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-            fewer = self.like(shards)
-            fewer.n_features, fewer.columns = int(np.count_nonzero(counts > 1)) + n, None
-            return Joined(fewer, indices, places, weights).columns(counts)
+            return self.join_columns(counts)
         indices = np.flatnonzero(counts)
         if not should_drop_absent(indices, d):
             return None
-        fewer = self.like(run(keep_present, self.shards, indices=indices)[0])
+        fewer = self.like(run(keep_present, self.shards, present=np.packbits(counts > 0))[0])
         fewer.n_features, fewer.columns = len(indices), None
         return Columns(fewer, indices, d)
+
+    def join_columns(self, counts: Vector) -> Columns:
+        """Return sparse samples with the features that occur once joined, for the number of entries (d,) of each."""
+        n, several = len(self), counts > 1
+        rows = self.place_with(cut_block, np.arange(n))
+        # As bits, they are small enough to be kept by the scheduler: a lost block can be joined again.
+        bits = {"once": np.packbits(counts == 1), "several": np.packbits(several)}
+        shards, parts = self.execution.run(join_block, rows, **bits, n_samples=n)
+        indices, places, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        fewer = self.like(shards)
+        fewer.n_features, fewer.columns = int(np.count_nonzero(several)) + n, None
+        return Joined(fewer, indices, places, weights).columns(counts)
 
     def image(self, B: Matrix) -> Matrix:
         """Return X B, shape (N, k), on the driver; one pass."""

@@ -26,6 +26,7 @@ __all__ = [
     "list_hashes",
     "list_images",
     "make_block",
+    "mark_columns",
     "pull_block",
     "scale_block",
     "stack_features",
@@ -57,14 +58,31 @@ def count_columns(features: Any) -> tuple[None, Vector | None]:
     return None, np.bincount(features.X.indices, minlength=features.shape[1])
 
 
-def join_block(rows: Any, *, counts: Vector, n_samples: int) -> tuple[Sparse, list[tuple[Vector, Vector, Vector]]]:
-    """Keep the samples with features that occur once joined; list which these are, their places and weights."""
-    joined = join_columns(rows.features.X, counts, rows.values, n_samples)
+def mark_columns(features: Any) -> tuple[None, Vector | None]:
+    """Tell which columns of a sparse block have entries, True for each (the sum is a union); None for a dense one."""
+    if not isinstance(features, Sparse):
+        return None, None
+    present = np.zeros(features.shape[1], bool)
+    present[features.X.indices] = True
+    return None, present
+
+
+def join_block(
+    rows: Any, *, once: Vector, several: Vector, n_samples: int
+) -> tuple[Sparse, list[tuple[Vector, Vector, Vector]]]:
+    """Keep the samples with features that occur once joined; list which these are, their places and weights.
+
+    Which features occur once, and which in several samples, is told by one bit for each (`np.packbits`).
+    """
+    X = rows.features.X
+    counts = np.unpackbits(once, count=X.shape[1]) + 2 * np.unpackbits(several, count=X.shape[1])
+    joined = join_columns(X, counts, rows.values, n_samples)
     return joined.features, [(joined.indices, joined.places, joined.weights)]
 
 
-def keep_present(features: Any, *, indices: Vector) -> tuple[Sparse, None]:
-    """Keep the columns of these indices alone."""
+def keep_present(features: Any, *, present: Vector) -> tuple[Sparse, None]:
+    """Keep the columns that are told by one bit for each (`np.packbits`) alone."""
+    indices = np.flatnonzero(np.unpackbits(present, count=features.shape[1]))
     return keep_columns(features.X, indices), None
 
 
