@@ -1,6 +1,7 @@
 """Learning from streams equals partial_fit on the same batches."""
 
 import importlib.util
+import weakref
 
 import numpy as np
 import pytest
@@ -316,3 +317,22 @@ def test_samples_that_a_stream_kept_to_its_end_are_told(rng):
     assert len(model.kept_.y) == 20
     with pytest.warns(UserWarning, match="not learned from, so that the estimator is not fitted"):
         MetricLearner(2, random_state=0).fit_stream(batches[:2])
+
+
+@pytest.mark.parametrize("place", [None, "file", ""], ids=["none", "file", "folder"])
+def test_the_first_batch_is_dropped_after_it_was_learned_from(place, data, tmp_path):
+    checkpoint = None if place is None else str(tmp_path / place)
+    model, first = PSDRegressor(2, solver="online", random_state=0, checkpoint=checkpoint), []
+
+    def batches():
+        for X, y in batches_of(*data):
+            X = X.copy()
+            if not first:
+                first.append(weakref.ref(X))
+            yield X, y
+            del X
+            dropped.append(first[0]() is None)
+
+    dropped: list[bool] = []
+    model.fit_stream(batches())
+    assert dropped[-1]

@@ -44,7 +44,7 @@ class StreamCheckpoint:
         if stored is not None:
             state = Decoder(stored.arrays).decode(stored.header["state"])
             self.learned, self.expected, self.fitted = state["learned"], state["batches"], state["fitted"]
-            self._drawn = state["random"]
+            self._drawn = state.get("random")
         self._hash = blake2b(digest_size=12)
         self._changed = False
         self._last, self._took = perf_counter(), 0.0

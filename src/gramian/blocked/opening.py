@@ -158,7 +158,7 @@ def name_target(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def read_targets(table: Table) -> Vector:
-    """Return the targets (n,) of a table on the driver; its first column of features is read beside them.
+    """Return the targets (n,) of a table on the driver; the column of fewest features is read beside them.
 
     Examples
     --------
@@ -171,5 +171,6 @@ def read_targets(table: Table) -> Vector:
     ...     read_targets(open_table(folder, "label"))
     array([0, 1])
     """
-    some = open_table(table.files, table.target, columns=table.columns[:1], allow_missing=True)
+    beside = table.columns[int(np.argmin(table.widths))]
+    some = open_table(table.files, table.target, columns=[beside], allow_missing=True)
     return np.concatenate([batch.y for batch in some if batch.y is not None])

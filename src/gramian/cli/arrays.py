@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian.cli.dialects import is_compressed
 from gramian.cli.mistakes import Mistake, words_of
 from gramian.cli.reading import Reading, Table
 from gramian.cli.screen import note
@@ -51,7 +52,7 @@ def load_svmlight(path: Path, reading: Reading) -> Table:
     """Return the sparse samples and the labels of a file in the format of svmlight."""
     from sklearn.datasets import load_svmlight_file
 
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    opened = gzip.open if is_compressed(path) else open
     try:
         with opened(path, "rb") as file:
             X, y = load_svmlight_file(file, zero_based=True)

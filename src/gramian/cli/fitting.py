@@ -280,53 +280,71 @@ def fit_stream(request: Request, execution: Any) -> Pipeline:
 
 
 class Chunk(NamedTuple):
-    """Rows of a file from which a stream can learn, their numbers, and the character before their decimals."""
+    """Rows of a file that have labels, their numbers, and the character before their decimals."""
 
     frame: Any
     rows: Vector
     decimal_point: str
 
+    def part(self, rows: slice) -> Chunk:
+        """Return some of the rows."""
+        return self._replace(frame=self.frame.iloc[rows], rows=self.rows[rows])
+
+
+def join_chunks(chunks: list[Chunk]) -> Chunk:
+    """Return the rows of all chunks."""
+    import pandas as pd
+
+    frame = pd.concat([chunk.frame for chunk in chunks], ignore_index=True)
+    return chunks[0]._replace(frame=frame, rows=np.concatenate([chunk.rows for chunk in chunks]))
+
+
+def read_pieces(path: Path, reading: Reading) -> Iterator[Chunk]:
+    """Yield the rows of a file that have labels, CHUNK at a time; the last ones may be fewer."""
+    assert reading.columns is not None
+    target = reading.target or ""
+    texts, columns = [*reading.texts, target], [*reading.columns, target]
+    waiting, count = list[Chunk](), 0
+    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
+        known = block.frame[target].notna().to_numpy()
+        waiting.append(Chunk(block.frame[known], block.rows[known], block.decimal_point))
+        count += int(np.count_nonzero(known))
+        if count < CHUNK:
+            continue
+        joined, whole = join_chunks(waiting), count // CHUNK * CHUNK
+        for start in range(0, whole, CHUNK):
+            yield joined.part(slice(start, start + CHUNK))
+        waiting, count = [joined.part(slice(whole, None))], count - whole
+    if count:
+        yield join_chunks(waiting)
+
 
 def read_chunks(path: Path, reading: Reading) -> Iterator[Chunk]:
-    """Yield the rows of a file that have labels, CHUNK or more at a time, of two or more classes.
+    """Yield the rows of a file that have labels, in chunks of two or more classes.
 
-    Where one class goes on for long, a random part of its rows is kept. Rows at the end that are of one class are left
-    out. Both are told.
+    Where one class goes on for long, a random part of its rows is kept. Rows at the end that have no two classes are
+    left out. Both are told.
     """
-    assert reading.columns is not None
-    target, told = reading.target or "", False
-    texts, columns = [*reading.texts, target], [*reading.columns, target]
-    sampler, n_rows, check, decimal_point = Sampler(MOST_HELD, reading.seed), 0, CHUNK, "."
-    for block in read_blocks(path, columns=columns, texts=texts, encoding=reading.encoding):
-        known, decimal_point = block.frame[target].notna().to_numpy(), block.decimal_point
-        sampler.add(block.frame[known], block.rows[known])
-        n_rows += int(np.count_nonzero(known))
-        if sampler.n_rows < check:
-            continue
-        chunk = Chunk(*sampler.result(), decimal_point)
-        if has_classes(chunk.frame[target]):
+    held, told = Sampler(MOST_HELD, reading.seed), False
+    for piece in read_pieces(path, reading):
+        frame, rows = held.result()
+        chunk = piece if frame is None else join_chunks([piece._replace(frame=frame, rows=rows), piece])
+        if has_classes(chunk.frame[reading.target]):
             yield chunk
-            sampler, n_rows, check = Sampler(MOST_HELD, reading.seed), 0, CHUNK
+            held = Sampler(MOST_HELD, reading.seed)
             continue
-        if n_rows > MOST_HELD:
-            if not told:
-                note(
-                    f"More than {MOST_HELD:,} rows in a row are of one class: a random part of these is learned from. "
-                    f"Shuffle the rows of {path} to learn from all."
-                )
+        held.add(piece.frame, piece.rows)
+        if held.n_rows > MOST_HELD and not told:
             told = True
-            # A new sample: in one of all these rows there would be no place for the next class.
-            sampler = Sampler(MOST_HELD, reading.seed + n_rows)
-            sampler.add(chunk.frame, chunk.rows)
-        # Joining what is held for every block would take long.
-        check = sampler.n_rows + CHUNK
-    if n_rows == 0:
-        return
-    chunk = Chunk(*sampler.result(), decimal_point)
-    if has_classes(chunk.frame[target]):
-        yield chunk
-    else:
-        note(f"The last {n_rows:,} rows are of one class, and not learned from. Shuffle the rows of {path}.")
+            note(
+                f"More than {MOST_HELD:,} rows in a row are of one class: a random part of these is learned from. "
+                f"Shuffle the rows of {path} to learn from all."
+            )
+    if held.n_rows:
+        note(
+            f"The last {held.n_rows:,} rows are of one class, or each of another, and not learned from. Shuffle the "
+            f"rows of {path}."
+        )
 
 
 def has_classes(labels: Any) -> bool:
@@ -343,11 +361,13 @@ def save_model(model: Pipeline, out: Path) -> None:
     try:
         gramian.save(model, out)
     except OSError as error:
-        folder = Path(tempfile.mkdtemp(prefix="gramian-"))
+        folder = None
         try:
+            folder = Path(tempfile.mkdtemp(prefix="gramian-"))
             gramian.save(model, folder / out.name)
         except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
             raise error from None
         raise Mistake(f"{explain(error)} The model is not lost: it was saved to {folder / out.name}") from error
 

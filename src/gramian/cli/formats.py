@@ -154,6 +154,11 @@ def frame_to_learn(batch: Any, texts: list[str]) -> Any:
     import pyarrow as pa
 
     times = [field.name for field in batch.schema if pa.types.is_time(field.type)]
+    for index, field in enumerate(batch.schema):
+        if field.name in texts and pa.types.is_integer(plain_type(field.type)):
+            # In pandas, whole numbers become floats where one is missing: 1 would be "1.0" in such blocks.
+            cells = batch.column(index).cast(plain_type(field.type)).cast(pa.string())
+            batch = batch.set_column(index, field.name, cells)
     # With pandas' own metadata some columns would be an index, and names of others integers.
     frame = batch.to_pandas(ignore_metadata=True)
     for name in {*texts, *times} & set(frame.columns):
@@ -176,7 +181,7 @@ def open_csv(
     columns: list[str] | None = None,
     missing: list[str] = MISSING,
 ) -> Any:
-    """Return a context with a reader of blocks of a CSV file; `reader.place()` is the number of bytes read."""
+    """Return a context with a reader of blocks of a CSV file; `reader.raw.tell()` is the number of bytes read."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -257,7 +262,7 @@ def explain_csv(path: Path, text: str, encoding: str) -> Mistake:
     if "Empty CSV" in text:
         return Mistake(f"{path} has no rows. Its first line should name the columns, the others hold the data.")
     if "straddling" in text:
-        return Mistake(f'A quoted cell of {path} does not end, or is larger than 4 MB. Close it by a second ".')
+        return Mistake(f'A quoted cell of {path} does not end, or a row exceeds 4 MB. Close cells by a second ".')
     cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
     if cells:
         return Mistake(

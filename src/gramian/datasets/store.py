@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from gramian.atomic import replace_file
+from gramian.atomic import expand_home, replace_file
 from gramian.checks import check_csr
 from gramian.datasets.archive import read_arrays
 from gramian.datasets.dataset import Dataset
@@ -60,12 +60,7 @@ class DatasetDamaged(ValueError):
 def data_folder() -> Path | None:
     """Return the folder named by the environment variable GRAMIAN_DATA, or None if it is not set."""
     given = os.environ.get("GRAMIAN_DATA")
-    return expand_user(given) if given else None
-
-
-def expand_user(path: str) -> Path:
-    """Return a path with ~ replaced by the home folder, or as it is if there is none, as in some containers."""
-    return Path(os.path.expanduser(path))
+    return expand_home(given) if given else None
 
 
 def cache_folder() -> Path:
@@ -79,13 +74,13 @@ def cache_folder() -> Path:
     """
     given = os.environ.get("GRAMIAN_CACHE")
     if given:
-        return expand_user(given)
+        return expand_home(given)
     if sys.platform == "win32":
-        default = os.environ.get("LOCALAPPDATA") or expand_user("~/AppData/Local")
+        default = os.environ.get("LOCALAPPDATA") or expand_home("~/AppData/Local")
     elif sys.platform == "darwin":
-        default = expand_user("~/Library/Caches")
+        default = expand_home("~/Library/Caches")
     else:
-        default = os.environ.get("XDG_CACHE_HOME") or expand_user("~/.cache")
+        default = os.environ.get("XDG_CACHE_HOME") or expand_home("~/.cache")
     return Path(default) / "gramian"
 
 

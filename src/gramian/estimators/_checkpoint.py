@@ -16,6 +16,7 @@ import gramian
 from gramian._checkpoints import Checkpoint, StreamCheckpoint, check_place, describe, differences
 from gramian._checkpoints.file import Stored, read_file
 from gramian._checkpoints.stream import describe_batch, state_of
+from gramian.atomic import expand_home
 from gramian.checks import check_number
 from gramian.solvers import Journal
 from gramian.warn import warn_user
@@ -192,19 +193,14 @@ def settings_of(estimator: Any) -> dict[str, Any]:
     return found
 
 
-def expand_place(place: Any) -> Path:
-    """Return the path of a checkpoint, with ~ replaced by the home folder."""
-    return Path(os.path.expanduser(place))
-
-
 def is_folder(place: Any) -> bool:
     """Return True if a checkpoint is a folder that exists, in which every fit has a file of its own."""
-    return os.path.isdir(expand_place(place))
+    return os.path.isdir(expand_home(place))
 
 
 def resolve_path(estimator: Any, header: dict[str, Any]) -> Path:
     """Return the path of the file. In a folder, it is named by the estimator and a hash of the fit."""
-    path = expand_place(estimator.checkpoint)
+    path = expand_home(estimator.checkpoint)
     if not path.is_dir():
         return path
     name = blake2b(repr(header["fit"]).encode(), digest_size=8).hexdigest()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -71,6 +72,7 @@ class LearnsFromStreams:
         shown = verbose > 0 if progress is None else bool(progress)
         stream, first = look_ahead(repeat_batches(batches, n_epochs), has_folder(self))
         checkpoint = open_stream(self, n_epochs, first)
+        del first  # a batch is dropped after it was learned from
         reporter = StreamReporter(*size_of(batches, n_epochs)) if shown else None
         before, learned = forget_fit(self), 0
         if shown and verbose == 1:
@@ -142,8 +144,15 @@ def repeat_batches(batches: Any, n_epochs: int) -> Iterator[Any]:
 
 def look_ahead(stream: Iterator[Any], wanted: bool) -> tuple[Iterator[Any], Any]:
     """Return the batches of a stream, and the first of them, if that is wanted and there is one, else None."""
-    seen = list(islice(stream, int(wanted)))
-    return chain(seen, stream), seen[0] if seen else None
+    seen = deque(islice(stream, int(wanted)))
+    return drain(seen, stream), seen[0] if seen else None
+
+
+def drain(seen: deque[Any], stream: Iterator[Any]) -> Iterator[Any]:
+    """Yield the batches that were read ahead, of which none is kept, then the others."""
+    while seen:
+        yield seen.popleft()
+    yield from stream
 
 
 def forget_fit(estimator: Any) -> dict[str, Any]:

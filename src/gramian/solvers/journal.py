@@ -145,13 +145,15 @@ class Journal:
         return journal
 
     def dump(self) -> dict[str, Any]:
-        """Return the history as values that can be stored: records (n, 6), phases, and the seconds so far."""
+        """Return the history as values that can be stored: records (n, 6), phases, seconds, and the cost of W = 0."""
         records = np.array(self.records, np.float64).reshape(-1, len(Record._fields))
-        return {"records": records, "phases": dict(self.phases), "seconds": perf_counter() - self._clock}
+        seconds, cost = perf_counter() - self._clock, float(self.cost_at_zero)
+        return {"records": records, "phases": dict(self.phases), "seconds": seconds, "cost_at_zero": cost}
 
-    def load(self, phases: dict[str, float], seconds: float) -> None:
-        """Add the seconds of an earlier run of the same fit."""
+    def load(self, phases: dict[str, float], seconds: float, cost_at_zero: float = 0.0) -> None:
+        """Add the seconds of an earlier run of the same fit, and take over its cost of W = 0."""
         self._clock -= seconds
+        self.cost_at_zero = cost_at_zero
         for name, earlier in phases.items():
             self.phases[name] = self.phases.get(name, 0.0) + earlier
 
